@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use preemptlab_model::{CellId, Shard, SnapshotId};
 use preemptlab_recording::Recording;
 
-/// Fewest cells of a shard, where a boot has so many: fewer would pay the start of a task, and perhaps a
-/// boot, for little work.
+/// Fewest cells of a shard, unless a boot has fewer: a smaller shard would pay the start of a task, and
+/// perhaps a boot, for little work.
 const CHUNK_CELLS_MIN: usize = 10;
 
-/// Most cells of a shard: what a killed node loses at most, and what a task's time limit must cover.
+/// Most cells of a shard: the loss of a killed node, and the work that a task's time limit must cover.
 const CHUNK_CELLS_MAX: usize = 100;
 
 /// Most shards of a plan that is cut for an engine: Slurm's arrays have 1001 tasks unless a site allows
@@ -58,7 +58,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Cuts cells into so many shards. With at least as many shards as boots no shard has cells of two
+    /// Cuts cells into `count` shards. With at least as many shards as boots no shard has cells of two
     /// boots, so that each worker boots once.
     pub fn new(boots: &[BootCells], count: u32) -> Self {
         let count = count as usize;
@@ -82,8 +82,8 @@ impl Cut {
     }
 
     /// Lets a share of the cells, at least one, be executed by a second shard, too: the next one of the
-    /// same boot, or else the next one. Cells are chosen by their identity, which has nothing to do with
-    /// what they measure.
+    /// same boot, or else the next one. Cells are chosen by their identity, which does not depend on
+    /// their measurements.
     #[must_use]
     pub fn with_twice(mut self, share: f64) -> Self {
         let mut cells: Vec<(CellId, usize)> = Vec::new();
@@ -113,8 +113,9 @@ impl Cut {
     }
 }
 
-/// Returns into how many shards an engine with so many CPUs cuts cells: some four shards a CPU, so that
-/// CPUs end at about the same time, each of [`CHUNK_CELLS_MIN`] to [`CHUNK_CELLS_MAX`] cells of one boot.
+/// Returns the number of shards into which an engine with `cpus` CPUs cuts cells: some four shards a CPU,
+/// so that CPUs end at about the same time, each of [`CHUNK_CELLS_MIN`] to [`CHUNK_CELLS_MAX`] cells of
+/// one boot.
 pub fn shards_for(boots: &[BootCells], cpus: u32) -> u32 {
     let cells: usize = boots.iter().map(|boot| boot.cells.len()).sum();
     let even = cells.div_ceil(4 * cpus.max(1) as usize);

@@ -18,7 +18,8 @@ enum First {
 }
 
 /// Engines by their own variables: sbatch(1), the Kubernetes documentation of Indexed Jobs, and the
-/// documentation of each CI. Who sets the variables of two, such as a CI in Slurm, gets the former.
+/// documentation of each CI. Of two engines whose variables are set, such as a CI in Slurm, the
+/// earlier one here counts.
 const ENGINES: [Variables; 7] = [
     Variables {
         engine: "Slurm",

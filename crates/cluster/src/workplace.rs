@@ -61,7 +61,7 @@ impl Workplace {
         self.root.join("parts")
     }
 
-    /// Returns the folder of a shard's part, after so many looks at the results.
+    /// Returns the folder of a shard's part in a look at the results.
     pub fn part(&self, look: u32, shard: Shard) -> PathBuf {
         let (index, count) = (shard.index(), shard.count());
         let look = if look == 0 { String::new() } else { format!("look-{look:03}-") };

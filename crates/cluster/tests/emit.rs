@@ -1,4 +1,5 @@
-//! Tests of emitted scripts and manifests: their texts, their languages, and what they execute.
+//! Tests of emitted scripts and manifests: their texts, their languages, and the commands that they
+//! execute.
 
 use std::{
     fs,
@@ -88,7 +89,7 @@ fn kubernetes_knows_every_field_of_the_manifest() {
         let command = &pod["containers"][0]["command"];
         assert_eq!(command[2], place.replace("$(", "$$("), "{command}");
         assert_eq!(command[4], "auto/8");
-        // Names of Jobs and what pods' names add: at most 63 bytes of RFC 1123.
+        // Names of Jobs and the suffixes of pods' names: at most 63 bytes of RFC 1123.
         let name = job["metadata"]["name"].as_str().unwrap();
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         assert!(name.len() <= 57 && name.bytes().all(plain), "{name}");
@@ -233,7 +234,8 @@ fn sbatch_gets_scripts_that_execute_each_shard() {
 
 #[test]
 fn machines_take_one_shard_after_the_other() {
-    // Stand for machines that are folders here: what ssh executes there, and rsync without options.
+    // Stand for machines that are folders here: the commands of ssh there, and rsync without
+    // options.
     let ssh = "\
 while [ $# -gt 2 ]; do shift; done
 machine=$DESK/machines/$1

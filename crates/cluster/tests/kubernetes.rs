@@ -14,7 +14,7 @@ fn line(text: &str) -> Line {
     text.parse().unwrap()
 }
 
-/// A kubectl that notes its arguments and what it reads, and then does what a script says.
+/// A kubectl that notes its arguments and its input, and then does what a script says.
 struct Kubectl {
     folder: tempfile::TempDir,
 }

@@ -123,7 +123,7 @@ fn tasks(tasks: u32) -> Wish {
     Wish { tasks: Some(tasks), ..Wish::default() }
 }
 
-/// What a round says, a word an event.
+/// Events of a round, a word each.
 type Said = Vec<String>;
 
 fn run(
@@ -246,7 +246,7 @@ fn an_interrupt_cancels_the_jobs_and_the_same_command_goes_on() {
     assert!(error.to_string().contains("job 1 is cancelled; the same command goes on"), "{error}");
     assert_eq!(*engine.cancelled.borrow(), ["1".parse().unwrap()]);
 
-    // Tasks that are about to end have the job still; what is cancelled is not waited for.
+    // Tasks that are about to end have the job still; the round does not wait for cancelled tasks.
     engine.hang = false;
     let (said, end) = go(&writer, &engine, &tasks(4));
     assert_eq!((end, finished(&said), engine.shards().len()), (End::Whole, cells, 2));
@@ -274,7 +274,7 @@ fn detached_jobs_are_picked_up_by_who_submitted_them() {
     let error = end.unwrap_err().to_string();
     assert!(error.contains("jobs 1 of user1, submitted on login1, are at work for it"), "{error}");
 
-    // The tasks end while nobody looks but the picked up round; other --tasks do not cut them again.
+    // The tasks end while only the resumed round looks; other --tasks do not cut them again.
     for shard in Shard::all(4) {
         work(&path, shard, usize::MAX);
     }

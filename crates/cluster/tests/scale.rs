@@ -13,7 +13,7 @@ fn three_quarters_of_512_cores_execute_cells() {
         let outcome = execute(&Cluster::measured(512), &Load { boots, ..LOAD });
         assert!(outcome.share > 0.75, "{boots} boots: {outcome:?}");
     }
-    // Between full waves of tasks there is no deep valley.
+    // Between full waves of tasks the share falls little.
     for cores in (544..=992).step_by(64) {
         let outcome = execute(&Cluster::measured(cores), &LOAD);
         assert!(outcome.share > 0.6, "{cores} cores: {outcome:?}");

@@ -360,8 +360,8 @@ mod tests {
         }
     }
 
-    /// A recording of cells whose CPUs took turns is read, follows from its experiment and is gone on
-    /// with by the file without the bound of the turns.
+    /// A recording of cells whose CPUs took turns is read, follows from its experiment, and the file
+    /// without the bound of the turns continues it.
     #[test]
     fn a_recording_of_turns_is_that_of_its_experiment() {
         let folder = tempfile::tempdir().unwrap();

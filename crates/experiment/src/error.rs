@@ -7,7 +7,7 @@ use crate::example::example;
 /// Keys that earlier recordings have and files must not.
 const ONLY_RECORDED: [&str; 1] = ["skew_us"];
 
-/// Reason why a text is no experiment.
+/// Reason why a text is not an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SpecError {

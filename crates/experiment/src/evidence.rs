@@ -11,8 +11,8 @@ const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/availa
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// Parameters with a dot that have no file below /sys/module: kernel/rcu/tree_nocb.h gives it to
-/// nobody, and kernel/workqueue.c reads the word itself.
+/// Parameters with a dot that have no file below /sys/module: kernel/rcu/tree_nocb.h gives the file
+/// no permissions, and kernel/workqueue.c reads the word itself.
 const WITHOUT_FILE: [&str; 2] = ["rcutree.nocb_nobypass_lim_per_jiffy", "workqueue.unbound_cpus"];
 
 /// Thread of the one interrupt of q35 that every kernel requests and that may be threaded: ACPI's.
@@ -36,7 +36,7 @@ pub fn provable(setting: &Setting) -> protocol::Setting {
     protocol::Setting { name: setting.to_string(), write, evidence }
 }
 
-/// Returns the evidence that a guest goes without a precaution. A kernel tells its address to nobody.
+/// Returns the evidence that a guest goes without a precaution. A kernel does not tell its address.
 fn seen(without: Precaution) -> Vec<Evidence> {
     let (file, word) = match without {
         Precaution::Kaslr => return Vec::new(),

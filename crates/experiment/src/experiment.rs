@@ -72,7 +72,8 @@ impl Factors {
     }
 
     /// Puts other kernels in the place of those that `is_offered` does not know: of each level the first one
-    /// that it knows, and that is no level itself. A level without one keeps its kernel. Returns the pairs.
+    /// that it knows, and that is not a level itself. A level without one keeps its kernel. Returns the
+    /// pairs.
     ///
     /// # Errors
     ///
@@ -148,13 +149,13 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
+    /// The mistake, in words.
     pub fn check_again(&self) -> Result<(), String> {
         self.check("").map_err(|error| error.message)
     }
 
-    /// Returns the experiment as its recording holds it, so that an earlier recording is gone on with:
-    /// it says the time of several CPUs as it was then.
+    /// Returns the experiment as its recording holds it, so that an earlier recording can continue:
+    /// the clocks of several CPUs stay as the recording has them.
     pub fn with_clocks_of(mut self, recorded: &Self) -> Self {
         if let turns @ Clocks::Turns { .. } = recorded.machine.clocks {
             self.machine.clocks = turns;
@@ -331,8 +332,8 @@ fn name_machine(text: &str, experiment: &mut Experiment) -> Result<(), SpecError
     Ok(())
 }
 
-/// Says which labels, or kernels with labels or modes of their own, cannot be told apart, and what
-/// helps.
+/// Says which labels, or kernels with labels or modes of their own, cannot be told apart, and the
+/// remedy.
 fn ambiguous(levels: &[KernelLevel]) -> Option<(String, &'static str)> {
     for (at, level) in levels.iter().enumerate() {
         let before = &levels[..at];

@@ -1,5 +1,5 @@
-//! What is known of a configuration before it boots: settings that its kernel has not got, that its
-//! machine lacks the parts for, or that the kernel's command line has no room for.
+//! Faults of a configuration that are known before it boots: settings that its kernel has not got,
+//! that its machine lacks the parts for, or that the kernel's command line has no room for.
 
 use preemptlab_model::{
     BackendKind, Cpus, Distro, Factors, Kernel, KernelConfig, Precaution, Topology,
@@ -16,7 +16,7 @@ pub(crate) fn refusal(
     factors: &Factors,
     line: &str,
 ) -> Option<String> {
-    // The machine itself is no virtual one, and its kernel runs already.
+    // The machine itself is not virtual, and its kernel runs already.
     if backend == BackendKind::Host {
         return None;
     }

@@ -41,7 +41,7 @@ impl From<KernelRef> for KernelLevel {
     }
 }
 
-/// The text is no kernel with a label.
+/// The text is not a kernel with a label.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParseKernelLevelError(String);
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(level.to_string(), text);
     }
 
-    /// Another kind of kernel is built or read before anybody knows whether it can be had.
+    /// Only a mirror tells before a build or a read whether it offers a kernel.
     #[test]
     fn others_in_its_place_are_of_a_mirror() {
         for json in [

@@ -11,7 +11,7 @@ pub struct MachineSpec {
     pub memory_mib: u32,
     /// Virtual time of an instruction that has no price.
     pub cost: InstructionCost,
-    /// What instructions cost where the machine is no factor.
+    /// Costs of instructions where the machine is not a factor.
     pub prices: CostSource,
     /// Whether the profile's caches are modelled.
     pub caches: bool,
@@ -67,7 +67,7 @@ impl Default for MachineSpec {
 impl Default for Keys {
     fn default() -> Self {
         let mut keys = Self::from(MachineSpec::default());
-        // What is not said is neither of both.
+        // Without either key `lookahead_ns` is absent, too.
         keys.lookahead_ns = None;
         keys
     }

@@ -2,7 +2,7 @@ use indexmap::IndexMap;
 use preemptlab_model::{Name, counted};
 use preemptlab_workload::Workload;
 
-/// Returns what is wrong, and what helps, where a workload has too little memory.
+/// Returns the fault and the remedy where a workload has too little memory.
 pub fn too_little(
     present_mib: u32,
     cpus: &[u32],

@@ -30,7 +30,7 @@ const NEVER_HALTS: &str = "idle=poll";
 pub struct Resolved {
     /// Resolved kernels.
     pub kernels: BTreeMap<KernelRef, Kernel>,
-    /// Configurations of the kernels, where they are at hand.
+    /// Configurations of the kernels, where they are available.
     pub configs: BTreeMap<KernelRef, KernelConfig>,
     /// The kernels that cannot be had, and why.
     pub unavailable: BTreeMap<KernelRef, String>,
@@ -123,7 +123,7 @@ pub fn configurations(experiment: &Experiment) -> impl Iterator<Item = Factors> 
     configurations.into_iter()
 }
 
-/// Returns the names of the factor's machines; a single `None` where the machine is no factor.
+/// Returns the names of the factor's machines; a single `None` where the machine is not a factor.
 fn machines(experiment: &Experiment) -> Vec<Option<Name>> {
     match &experiment.factors.machine[..] {
         [] => vec![None],
@@ -198,8 +198,8 @@ fn job(
     })
 }
 
-/// Returns the machine of a cell. Of the real machine a cell has so many CPUs and all of the
-/// memory; only a machine in virtual time has a speed.
+/// Returns the machine of a cell. Of the real machine a cell has `cpus` CPUs and all of the memory;
+/// only a machine in virtual time has a speed.
 fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> Machine {
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
     let Factors { cpus, settings, machine, .. } = factors;
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(lookahead(kvm.cells[6].inputs().unwrap()), None);
     }
 
-    /// Caches that a profile describes are no part of a cell that was not asked to have any.
+    /// A cell without `caches` does not depend on the caches that a profile describes.
     #[test]
     fn only_a_cell_with_caches_depends_on_them() {
         let planned = |caches: bool, described: bool| {

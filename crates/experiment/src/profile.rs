@@ -21,7 +21,7 @@ const SHIPPED: [(&str, &str); 3] = [
 /// The profile of an experiment that names no machine.
 const DEFAULT: &str = "server-x86";
 
-/// What the instructions of a machine cost, as an experiment says it.
+/// Costs of a machine's instructions, as an experiment says them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CostSource {
     /// Each takes the same time.

@@ -49,9 +49,9 @@ pub fn manifest(
     manifest_on(BackendKind::Vm, experiment, (kernels, configs), unavailable, Some(qemu), images)
 }
 
-/// Plans an experiment for any backend, and where some kernels cannot be had: their cells are planned
-/// with the reason. With the kernels come their configurations, where they are at hand: the plan knows
-/// more of what cannot be, and the manifest does not hold them.
+/// Plans an experiment for any backend, also where some kernels are unavailable: their cells are
+/// planned with the reason. With the kernels come their configurations, where they are available: they
+/// tell the plan which cells cannot exist, and the manifest does not hold them.
 ///
 /// # Panics
 ///

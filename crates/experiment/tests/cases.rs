@@ -1,4 +1,4 @@
-//! Command lines and sysctls of public tuning notes: what the plan says of each before any boot.
+//! Command lines and sysctls of public tuning notes: the plan's verdict on each before any boot.
 
 use std::collections::BTreeMap;
 

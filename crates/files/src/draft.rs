@@ -88,8 +88,8 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
 }
 
 /// File that takes the place of one that may be there, once it is whole: at any moment it is the
-/// old one or the new one. A path that is no regular file, such as a terminal or a pipe, is written
-/// to directly.
+/// old one or the new one. A path that is not a regular file, such as a terminal or a pipe, is
+/// written to directly.
 #[derive(Debug)]
 pub struct Replacement<'a> {
     path: &'a Path,
@@ -101,8 +101,8 @@ impl<'a> Replacement<'a> {
     ///
     /// # Errors
     ///
-    /// When the folder cannot be written to; for a path that is no regular file, when that cannot
-    /// be.
+    /// When the folder cannot be written to; for a path that is not a regular file, when the file
+    /// itself cannot be.
     pub fn begin(path: &'a Path) -> io::Result<Self> {
         if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path)?;
@@ -156,12 +156,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replacement.publish()
 }
 
-/// Writes a file of a fixed name, or replaces what has that name: a symbolic link or a device there is
-/// replaced, and nothing is written to what it leads to.
+/// Writes a file of a fixed name, or replaces the entry of that name: a symbolic link or a device
+/// there is replaced, and its target stays as it was.
 ///
 /// # Errors
 ///
-/// When the disk is full or the folder cannot be written to; what was there then stays.
+/// When the disk is full or the folder cannot be written to; the old entry then stays.
 pub fn renew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut replacement = Replacement::of_file(path)?;
     replacement.file().write_all(bytes)?;

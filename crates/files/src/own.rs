@@ -18,12 +18,12 @@ use crate::create_folder;
 /// Bits of a mode that let other users write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// The bit of a folder in which nobody removes the files of others.
+/// The bit of a folder in which users cannot remove the files of others.
 const STICKY: u32 = 0o1000;
 
 /// Folder to write to: one that the user named, or one below it that this program chose.
 ///
-/// Nothing that stands at a chosen path is trusted: the folder above may be somebody else's archive or
+/// Nothing that stands at a chosen path is trusted: the folder above may be another user's archive or
 /// clone. Each folder on the way from the named one must be a folder and no symbolic link, of this user
 /// or of the owner of the named one, and no more open to the writes of others than that is. The chosen
 /// folder itself must be of this user. Links on the way to the named folder are the user's own words.
@@ -101,7 +101,7 @@ pub enum FolderError {
     Link(PathBuf),
     /// A file stands there.
     NotAFolder(PathBuf),
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     Foreign {
         /// The folder.
         path: PathBuf,
@@ -379,7 +379,7 @@ mod tests {
         OutFolder::chosen(folder.path(), "runs/a").make().unwrap();
         mode(folder.path(), 0o755);
         assert!(OutFolder::chosen(folder.path(), "runs/a").make().is_err());
-        // Everybody writes to such a folder, but nobody exchanges what is in it.
+        // Every user can write to such a folder, and none can replace another's entry.
         mode(folder.path(), 0o1777);
         assert!(OutFolder::chosen(folder.path(), "runs/a").make().is_err());
     }
@@ -401,7 +401,8 @@ mod tests {
         own("runs");
         let said = OutFolder::chosen(folder.path(), "runs/b").make().unwrap_err().to_string();
         assert!(said.contains("/runs` belongs to the user"), "{said}");
-        // Root in a user's folder: what is on the way may be the user's, and the folder is root's.
+        // Root in a user's folder: the folders on the way may be the user's, and the last one is
+        // root's.
         own("");
         OutFolder::chosen(folder.path(), "runs/b").make().unwrap();
         assert!(OutFolder::chosen(folder.path(), "runs/a").make().is_err());

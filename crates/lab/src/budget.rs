@@ -7,9 +7,10 @@ use preemptlab_model::{HOST_UNITS, parse_ns};
 /// The cost that an answer may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// So many executions: cells of both kernels of a decision, or those of each configuration of a search.
+    /// Number of executions: cells of both kernels of a decision, or those of each configuration of a
+    /// search.
     Cells(usize),
-    /// So much host time.
+    /// Host time.
     Time(Duration),
 }
 
@@ -28,7 +29,7 @@ impl FromStr for Budget {
 }
 
 impl Budget {
-    /// Returns whether so many executions, or so much time, are within it.
+    /// Returns whether these executions, or this time, are within it.
     pub fn allows(self, cells: usize, time: Duration) -> bool {
         match self {
             Self::Cells(most) => cells <= most,

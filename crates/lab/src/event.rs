@@ -149,7 +149,7 @@ pub struct Look<'a> {
     pub more: usize,
     /// Host time that these take.
     pub wall: Duration,
-    /// What follows.
+    /// The next step.
     pub then: Then,
 }
 
@@ -162,7 +162,7 @@ pub enum Asked<'a> {
     Kernels(&'a Gate),
 }
 
-/// What follows a look.
+/// The next step after a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The question is answered, or more cells would not help.

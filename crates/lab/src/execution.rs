@@ -53,8 +53,8 @@ pub struct Ran {
 ///
 /// # Errors
 ///
-/// When something that they need cannot be had, the recording is one of something else, or the machine or
-/// the user ends it. A cell that fails is no error but a record.
+/// When something that they need is unavailable, the recording is one of something else, or the machine
+/// or the user ends it. A failed cell is not an error but a record.
 pub fn execute(lab: &Lab<'_>, execution: &Execution<'_>) -> Result<Executed> {
     let (writer, summary) = open(lab, execution, |writer, bench| Ok(bench.execute(writer)?.0))?;
     Ok(Executed { writer, summary })
@@ -107,7 +107,7 @@ pub fn submit(lab: &Lab<'_>, execution: &Execution<'_>) -> Result<()> {
     }
 }
 
-/// Goes on with the recording, or begins it, with everything at hand that its cells need.
+/// Continues the recording, or begins it, with everything that its cells need.
 pub(crate) fn prepare(
     lab: &Lab<'_>,
     execution: &Execution<'_>,
@@ -169,7 +169,7 @@ pub(crate) fn open<T>(
     }
     let cancel = lab.watch.cancel()?;
     let is_vm = execution.backend.is_vm();
-    // The machine's own time is no function of a cell's inputs.
+    // A cell in the machine's own time is not a function of its inputs.
     let cache = (is_vm && !execution.no_cache).then(|| finished_cells(prepared.store()));
     // Cells that share a machine in its own time would measure each other.
     let jobs = if is_vm { lab.jobs() } else { 1 };

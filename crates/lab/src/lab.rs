@@ -12,7 +12,7 @@ use crate::{Error, Event, Preparation, Prepared, Result, Watch, children};
 /// Longest time by which a signal may reach this process later than its child.
 const SIGNAL_LAG: Duration = Duration::from_millis(50);
 
-/// The machine on which actions take place, and somebody who watches them.
+/// The machine on which actions take place, and their observer.
 pub struct Lab<'a> {
     /// The store that was named.
     pub store: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub struct Lab<'a> {
     pub jobs: Option<u16>,
     /// Runs build scripts that others may have written.
     pub allow_build_scripts: bool,
-    /// Who watches.
+    /// The observer.
     pub watch: &'a dyn Watch,
 }
 
@@ -40,7 +40,7 @@ impl Lab<'_> {
         let path = match (&self.store, &self.cache) {
             (Some(named), _) => named.clone(),
             (None, Some(cache)) => {
-                // What is wrong with it is said where the store is opened.
+                // The opening of the store reports a failure.
                 let _ = preemptlab_files::create_folder(cache);
                 cache.join("preemptlab")
             }

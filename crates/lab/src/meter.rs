@@ -52,7 +52,7 @@ pub fn pressure() -> Pressure {
 }
 
 impl<'a> Meter<'a> {
-    /// Follows the boots and cells of an experiment, so many at a time, traced or not.
+    /// Follows the boots and cells of an experiment, `jobs` at a time, traced or not.
     pub fn new(watch: &'a dyn Watch, prepared: &Prepared, is_traced: bool, jobs: usize) -> Self {
         let manifest = &prepared.manifest;
         let store = prepared.store().root();
@@ -72,7 +72,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Follows the cells that other machines execute, so many at a time.
+    /// Follows the cells that other machines execute, `jobs` at a time.
     pub fn elsewhere(
         watch: &'a dyn Watch,
         prepared: &Prepared,

@@ -38,10 +38,10 @@ pub struct ShardWork<'a> {
     pub trace: bool,
 }
 
-/// What came of a shard.
+/// Outcome of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardDone {
-    /// What came of its cells; `None` where none was left.
+    /// Outcome of its cells; `None` where none was left.
     pub summary: Option<Summary>,
     /// Folder of the part.
     pub part: PathBuf,
@@ -71,7 +71,7 @@ pub fn shard(lab: &Lab<'_>, work: &ShardWork<'_>) -> Result<ShardDone> {
         let there = counted(there, "cell");
         lab.note(format!("the recording has {there} of shard {shard} already"));
     }
-    // What was derived before anything is asked for in its name.
+    // The plan is checked before anything is asked for in its name.
     let derived = Derived::check(&recording).map_err(PrepareError::from)?;
     let (writer, part) = begin(path, &place, &of, &mut only, trace)?;
     if lacking(writer.cells().recording(), &only, trace)?.is_empty() {

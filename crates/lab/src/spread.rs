@@ -26,7 +26,7 @@ const NAMED_MAX: usize = 1000;
 /// Returns preemptlab and the recording as workers find them, given the recording's path from the root.
 pub type Place<'a> = dyn Fn(&Path) -> Result<(Line, Line)> + 'a;
 
-/// What the user wants of the engine.
+/// An engine with the user's options.
 pub struct OnEngine<'a> {
     /// The engine.
     pub engine: Box<dyn Engine>,

@@ -16,7 +16,7 @@ impl Watch for Deaf {
     }
 }
 
-/// Returns a lab that has no store, which nobody watches.
+/// Returns a lab without a store and without an observer.
 pub fn lab() -> Lab<'static> {
     Lab {
         store: None,

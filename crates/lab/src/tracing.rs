@@ -119,7 +119,7 @@ fn check_clocks(cell: &CellInputs) -> Result<()> {
     cell.snapshot.check_clocks().map_err(refused)
 }
 
-/// Executes cells of a recording again. What they say is not kept.
+/// Executes cells of a recording again, and does not keep their results.
 pub struct Executor<'a> {
     recording: &'a Recording,
     vm: Box<dyn Backend>,
@@ -144,7 +144,7 @@ impl Executor<'_> {
     ///
     /// When the cell cannot be executed to its end, or its stream not be kept.
     pub fn execute(&self, cell: &CellInputs, program: &TraceProgram) -> Result<File> {
-        // What is shown and not kept needs no recording that can be written to.
+        // A stream that is not kept needs no writable recording.
         let mut stream = match self.recording.explained().scratch() {
             Ok(stream) => stream,
             Err(_) => tempfile::tempfile().or_blame(Blame::Machine)?,

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::{bench::Bench, looks::looks, testing::lab};
 
-    /// Asks the question, and lets nobody read the cells again.
+    /// Asks the question, and damages the cells after each look, so that a second reading fails.
     struct Once<'a> {
         question: UntilDecided<'a>,
         cells: &'a Path,

@@ -12,11 +12,12 @@ use crate::{
     Blame, Execution, Lab, OnEngine, OrBlame, Result, Wanted, execution::execute, meter::Meter,
 };
 
-/// Executes cells of a recording again on this machine, all or so many that are spread evenly, and compares.
+/// Executes cells of a recording again on this machine, all or a number that are spread evenly, and
+/// compares.
 ///
 /// # Errors
 ///
-/// When something that they need cannot be had any more, or the machine or the user ends it.
+/// When something that they need is unavailable, or the machine or the user ends it.
 pub fn verify(lab: &Lab<'_>, recording: &Recording, cells: Option<usize>) -> Result<Vec<Verdict>> {
     // Before anything is asked for in its name.
     let recording = Derived::check(recording).or_blame(Blame::User)?;
@@ -87,7 +88,7 @@ pub fn verify_elsewhere(
     let ran = execute(lab, &execution)?;
     let planned: BTreeSet<_> = manifest.plan.executable().iter().map(|it| it.id()).collect();
     let mut verdicts = preemptlab_runner::against(recording, ran.writer.recording())?;
-    // Cells of looks are not planned there, and what failed says nothing again.
+    // Cells of looks are not planned there, and a failed cell cannot say the same again.
     verdicts.retain(|verdict| planned.contains(&verdict.id) && verdict.recorded.is_ok());
     drop(ran);
     if verdicts.iter().all(Verdict::is_same) {

@@ -65,7 +65,7 @@ impl Wanted {
         Ok(Self { experiment, folders, overrides })
     }
 
-    /// Returns the experiment of a recording, to go on with it.
+    /// Returns the experiment of a recording, to continue it.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ fn not_embedded(error: EmbedError) -> Error {
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is no text.
+/// When it cannot be read, or is not a text.
 pub fn read(path: &Path, kind: meant::Kind) -> Result<String> {
     let text = preemptlab_files::read(path, TEXT_BYTES_MAX).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

@@ -1,4 +1,4 @@
-//! What workers on other machines need of this one.
+//! The files of this machine that workers on other machines need.
 
 use std::path::PathBuf;
 

@@ -41,7 +41,7 @@ impl Repository {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// A history of so many commits, each of which changes a line of its own.
+    /// Makes a history of commits, each of which changes a line of its own.
     fn of(commits: usize) -> (Self, Vec<String>) {
         let repository = Self::new();
         let commits = (0..commits).map(|at| repository.commit(&format!("f{at}"), "x\n")).collect();
@@ -103,7 +103,7 @@ fn patiently(open: &dyn Fn() -> Result<Search, BisectError>) -> Result<Search, B
     open()
 }
 
-/// Searches to the end, or for so many steps. Returns where it came to and the number of steps.
+/// Searches to the end, or for `steps`. Returns the next step and the number of steps.
 fn search(search: &mut Search, steps: usize, answer: impl Fn(&str) -> Answer) -> (Next, usize) {
     let mut done = 0;
     loop {
@@ -155,7 +155,7 @@ fn a_search_that_was_killed_goes_on_with_its_answers() {
         // Each time anew, as after a SIGKILL.
         let mut it = open().unwrap();
         assert_eq!(it.steps().len(), steps);
-        // What git knew may be gone or half written: the journal has everything.
+        // The files of git may be gone or half written: the journal has everything.
         fs::write(folder.path().join("history.git/BISECT_LOG"), "git bisect st").unwrap();
         drop(it);
         it = open().unwrap();
@@ -245,7 +245,7 @@ fn a_commit_is_taken_back_where_that_is_clean() {
     let Revert::Commit(reverted) = it.reverted(&clean).unwrap() else { panic!("not clean") };
     let listed = git(&it.repository(), &["ls-tree", "--name-only", &reverted]);
     assert_eq!(listed, "a");
-    // A search that goes on finds the kernel that it has measured already.
+    // A continued search finds the kernel that it has measured already.
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(it.reverted(&clean).unwrap(), Revert::Commit(reverted.clone()));
     assert_eq!(git(&it.repository(), &["show", &format!("{reverted}:a")]), "3");

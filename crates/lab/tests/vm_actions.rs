@@ -1,4 +1,4 @@
-//! Actions called as functions, with virtual machines: a run, what it says again, its gate and its traces.
+//! Actions called as functions, with virtual machines: a run, its verification, its gate and its traces.
 //!
 //! Packages and snapshots are kept in the user's own store, or in `PREEMPTLAB_STORE`.
 
@@ -54,7 +54,7 @@ fn vm_a_recording_is_made_verified_decided_and_traced_by_functions() {
     let executed = told.executed();
     assert_eq!(executed, 2);
 
-    // What is finished is not executed again, and says the same where it is.
+    // Finished cells are not executed again, and verify on this machine.
     assert_eq!(execute(&lab, &execution).unwrap().summary.completed, 2);
     assert_eq!(told.executed(), executed);
     let recording = Recording::open(&out.path()).unwrap();

@@ -383,7 +383,7 @@ mod prices {
         on("[4]");
     }
 
-    /// Not in blocks of one instruction: what a repeated string instruction costs depends on where
+    /// Not in blocks of one instruction: the cost of a repeated string instruction depends on where
     /// its block begins.
     fn on(cpus: &str) {
         let all = [SMALL, TRACED, SMALL_TRACED, STOPPED, SIGNALLED, AT_ONCE, OTHERWISE];
@@ -393,8 +393,8 @@ mod prices {
     }
 }
 
-/// Caches: where QEMU leaves its execution, and what else QEMU is asked to record, must not matter to what
-/// misses.
+/// Caches: the places where QEMU leaves its execution, and its further records, must not change which
+/// accesses miss.
 mod caches {
     use super::{AT_ONCE, HACKBENCH, OTHERWISE, SMALL, TRACED, cached, perturb};
 
@@ -442,7 +442,7 @@ fn emulated_processor() {
 
 const ARITHMETIC: &str = "[workload.arithmetic]\nkind = \"folder\"\npath = \"arithmetic\"\n";
 
-/// Returns an experiment of these workloads, with so many CPUs.
+/// Returns an experiment of these workloads, with these CPUs.
 fn experiment(cpus: &str, workloads: &str) -> String {
     format!(
         "format = 1\nname = \"perturb\"\n\

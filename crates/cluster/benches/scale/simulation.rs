@@ -1,5 +1,5 @@
-//! A cluster that executes a plan, by simulation: the shards are those of the crate, and what a cluster
-//! costs was measured.
+//! A cluster that executes a plan, by simulation: the shards are those of the crate, and the costs of a
+//! cluster are measured ones.
 
 use std::{
     cmp::Reverse,
@@ -9,7 +9,7 @@ use std::{
 use preemptlab_cluster::{BootCells, Cut, shards_for};
 use preemptlab_model::{CellId, Digest, Shard, SnapshotId};
 
-/// Cluster and what it costs, in seconds.
+/// Cluster and its costs, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster {
     /// Cores, a task each.
@@ -48,7 +48,7 @@ pub struct Load {
     pub spread: f64,
 }
 
-/// What became of a plan.
+/// Outcome of a plan.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Number of the shards.
@@ -105,7 +105,7 @@ impl Ord for At {
     }
 }
 
-/// Makes a plan of so many cells.
+/// Makes a plan of a load's cells.
 fn plan(load: &Load) -> Vec<BootCells> {
     let cell = |boot: usize, cell: usize| CellId(Digest::of(format!("{boot} {cell}").as_bytes()));
     let size = |boot: usize| (boot + 1) * load.cells / load.boots - boot * load.cells / load.boots;
@@ -131,7 +131,7 @@ pub fn execute(cluster: &Cluster, load: &Load) -> Outcome {
     cut_into(cluster, load, &plan, count)
 }
 
-/// Executes a plan that is cut into so many shards.
+/// Executes a plan that is cut into `count` shards.
 fn cut_into(cluster: &Cluster, load: &Load, plan: &[BootCells], count: u32) -> Outcome {
     let boot_of: BTreeMap<CellId, SnapshotId> = plan
         .iter()

@@ -1,4 +1,4 @@
-//! What commands say when they fail, and what to do next.
+//! Errors of commands, and the next step after each.
 
 use std::process::ExitStatus;
 
@@ -15,7 +15,7 @@ pub struct Answer<'a> {
     pub program: &'static str,
     /// How it ended.
     pub status: ExitStatus,
-    /// What it said.
+    /// Its output.
     pub said: &'a str,
 }
 
@@ -24,13 +24,13 @@ pub struct Answer<'a> {
 pub enum Kind {
     /// The engine does not answer for now.
     Away,
-    /// What the user gave is no good.
+    /// The user's arguments are unusable.
     Unusable,
     /// The engine says no for a reason of its own.
     Refused,
 }
 
-/// Words of an answer in small letters, what they mean, and what to do.
+/// Words of an answer in small letters, their meaning, and the next step.
 pub type Known = (&'static str, Kind, &'static str);
 
 /// Returns the error of a command that failed; the first of the known answers that fits counts.

@@ -15,16 +15,16 @@ const STDOUT_BYTES_MAX: u64 = 16 << 20;
 /// Most bytes of its errors that are read.
 const STDERR_BYTES_MAX: u64 = 64 << 10;
 
-/// Commands of an engine, and what is known about them.
+/// Commands of an engine, and their known errors.
 #[derive(Clone, Debug)]
 pub struct Commands {
     /// Folders to look in instead of those of the environment.
     pub path: Option<OsString>,
     /// Variables that would change what a command prints, or whether it waits.
     pub without: &'static [&'static str],
-    /// What to do where a command is not on this machine.
+    /// The next step where a command is not on this machine.
     pub absent: &'static str,
-    /// What the commands say when they fail.
+    /// Known errors of the commands.
     pub known: &'static [Known],
 }
 
@@ -33,7 +33,7 @@ impl Commands {
     ///
     /// # Errors
     ///
-    /// What the command says when it fails.
+    /// The command's own error.
     pub fn output<A: AsRef<OsStr>>(
         &self,
         program: &'static str,
@@ -93,7 +93,7 @@ impl Commands {
 fn bounded(stream: Option<impl Read>, bytes_max: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What was read counts.
+        // The bytes read until then count.
         let _ = stream.take(bytes_max).read_to_end(&mut bytes);
     }
     bytes

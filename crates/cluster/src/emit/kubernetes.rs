@@ -15,11 +15,10 @@ const MOUNT: &str = "/claim";
 /// have 63.
 const NAME_MAX: usize = 30;
 
-/// The user without a name that pods run as where root submits: containers that are no root's may
-/// not be root.
+/// The user without a name that pods run as where root submits: `runAsNonRoot` forbids root.
 const NOBODY: u32 = 65532;
 
-/// What the pods of a Job are made of.
+/// Parts of the pods of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pods {
     /// The persistent volume claim.

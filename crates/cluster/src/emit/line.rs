@@ -23,7 +23,7 @@ impl Line {
     /// When the path is not UTF-8, or holds what would steer a terminal.
     pub fn of_path(path: &Path) -> Result<Self, LineError> {
         let text = path.to_str().ok_or_else(|| LineError(shown(&path.to_string_lossy())))?;
-        // A path is no option.
+        // A path must not look like an option.
         if text.starts_with('-') { format!("./{text}").parse() } else { text.parse() }
     }
 

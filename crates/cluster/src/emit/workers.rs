@@ -1,6 +1,6 @@
 use super::{line::Line, quote::shell};
 
-/// What an engine's tasks execute: the shards of a recording that is prepared.
+/// Work of an engine's tasks: the shards of a prepared recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workers {
     /// The program `preemptlab`, as workers find it.
@@ -16,7 +16,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Returns the arguments of a worker that executes a shard with so many virtual machines at a time;
+    /// Returns the arguments of a worker that executes a shard with `jobs` virtual machines at a time;
     /// without a number, with one a CPU.
     pub fn arguments(&self, shard: &str, jobs: Option<u16>) -> Vec<String> {
         self.words(shard, jobs, |word| word.to_owned())

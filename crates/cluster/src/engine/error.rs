@@ -8,7 +8,7 @@ pub enum EngineError {
     /// The engine does not answer for now, and may have done what it was asked to.
     #[error("{0}")]
     Away(String),
-    /// What the user gave is no good.
+    /// The user's arguments are unusable.
     #[error("{0}")]
     Unusable(String),
     /// The engine is not to be had here, or refuses for a reason of its own, such as a quota.

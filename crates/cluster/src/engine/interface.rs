@@ -144,7 +144,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// What tasks execute, whichever shards they have.
+/// Work of tasks, whichever shards they have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// The recording's folder on this machine, from the root.
@@ -176,7 +176,7 @@ impl Work {
         Workplace::of(&self.recording)
     }
 
-    /// Returns the workers of a plan that is cut into so many shards.
+    /// Returns the workers of a plan that is cut into `shards`.
     pub fn workers(&self, shards: u32) -> Workers {
         Workers {
             program: self.program.clone(),
@@ -195,18 +195,18 @@ pub struct Submission<'a> {
     pub name: &'a str,
     /// Its shards, ascending, at least one, all of one plan.
     pub shards: &'a [Shard],
-    /// What its tasks execute.
+    /// Work of its tasks.
     pub work: &'a Work,
 }
 
-/// What the tasks of a round do.
+/// State of a round's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Tasks that run.
     pub running: usize,
     /// Tasks that wait.
     pub waiting: usize,
-    /// What the first of those wait for, as the engine says it.
+    /// The reason why the first of those waits, in the engine's words.
     pub why: Option<String>,
 }
 

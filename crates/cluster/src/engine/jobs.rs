@@ -18,7 +18,7 @@ const FORMAT: u32 = 1;
 /// Most bytes of the file: a submission is some 300 bytes.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Who submits, where, and with which preemptlab.
+/// The user who submits, the machine, and the build of preemptlab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Who {
@@ -46,7 +46,7 @@ impl Who {
     }
 }
 
-/// Jobs of a recording, and who submitted them. Nothing of it is in the recording.
+/// Jobs of a recording, and their submitter. Nothing of it is in the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jobs {
@@ -55,7 +55,7 @@ pub struct Jobs {
     pub engine: EngineKind,
     /// Cluster of the jobs.
     pub cluster: String,
-    /// Who submitted them.
+    /// Their submitter.
     pub who: Who,
     /// SHA-256 of the recording's manifest.
     pub recording_sha256: Digest,
@@ -103,7 +103,7 @@ impl Jobs {
         }
     }
 
-    /// Returns the same for the cells that a look has planned, which nobody has cut yet.
+    /// Returns the same for the cells that a look has planned, which are not cut yet.
     #[must_use]
     pub fn at(self, look: u32) -> Self {
         Self { look, shards: 0, ..self }
@@ -156,7 +156,7 @@ impl Jobs {
         preemptlab_files::renew(path, &bytes).map_err(RoundError::io("write", path))
     }
 
-    /// Returns the submissions of the newest cells that nobody cancelled.
+    /// Returns the submissions of the newest cells that are not cancelled.
     pub fn current(&self) -> impl Iterator<Item = &Submitted> {
         self.submissions.iter().filter(|it| it.look == self.look && !it.is_cancelled)
     }

@@ -1,8 +1,8 @@
-//! Rounds over an engine that people have already: which shards to submit, what is missing, when to
-//! submit again.
+//! Rounds over an engine that people have already: which shards to submit, which cells are missing,
+//! when to submit again.
 //!
-//! An engine is only asked to start and to cancel tasks, and whether they are still there. What is
-//! finished is told by the files of cells in the parts: an engine that calls a task failed although it
+//! An engine is only asked to start and to cancel tasks, and whether they are still there. The files
+//! of cells in the parts tell which cells are finished: an engine that calls a task failed although it
 //! ended its work changes nothing, nor does one that forgets its tasks.
 
 mod error;

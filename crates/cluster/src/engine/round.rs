@@ -42,7 +42,7 @@ impl Default for Pace {
     }
 }
 
-/// What the user wants of a round.
+/// Options of a round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wish {
     /// Number of shards; `None` for some four a CPU.
@@ -55,7 +55,7 @@ pub struct Wish {
     pub retry_failed: bool,
     /// Whether the round only submits.
     pub detach: bool,
-    /// Whether the round only goes on with what was submitted.
+    /// Whether the round only continues earlier submissions.
     pub attach: bool,
 }
 
@@ -108,7 +108,7 @@ pub enum End {
     Whole,
     /// Cells are lacking after the last submission.
     Lacking(BTreeSet<CellId>),
-    /// The tasks are at work, and nobody waits for them.
+    /// The tasks are at work, and the round does not wait for them.
     Detached,
 }
 
@@ -118,11 +118,11 @@ pub struct Round<'a, E> {
     pub writer: &'a RecordingWriter<E>,
     /// The engine.
     pub engine: &'a dyn Engine,
-    /// What the tasks execute.
+    /// Work of the tasks.
     pub work: &'a Work,
-    /// Who submits.
+    /// The submitter.
     pub who: &'a Who,
-    /// What the user wants.
+    /// The user's options.
     pub wish: &'a Wish,
     /// How often to look.
     pub pace: Pace,
@@ -138,7 +138,7 @@ struct Course<'a, 'b, E> {
 }
 
 impl<E> Round<'_, E> {
-    /// Executes the newest cells of the recording into parts, or goes on with what was submitted.
+    /// Executes the newest cells of the recording into parts, or continues earlier submissions.
     ///
     /// # Errors
     ///
@@ -466,7 +466,7 @@ impl<E> Course<'_, '_, E> {
     }
 }
 
-/// Waits, and returns whether the user wants to go on.
+/// Waits, and returns whether the user wants to continue.
 fn pause(wall: Duration, is_cancelled: &dyn Fn() -> bool) -> bool {
     let began = Instant::now();
     while !is_cancelled() {
@@ -478,7 +478,7 @@ fn pause(wall: Duration, is_cancelled: &dyn Fn() -> bool) -> bool {
     false
 }
 
-/// Returns the error of jobs that somebody else has.
+/// Returns the error about another user's jobs.
 fn elsewhere(jobs: &Jobs, what: &str) -> RoundError {
     let numbers: Vec<String> = jobs.jobs().iter().map(ToString::to_string).collect();
     let Who { user, host, .. } = &jobs.who;

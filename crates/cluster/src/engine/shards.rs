@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// Most ranges of a list that somebody wrote.
+/// Most ranges of a list in a user's text.
 const RANGES_MAX: usize = 100_000;
 
 /// Numbers of shards, written in ranges: `1-8,11`.
@@ -10,7 +10,7 @@ const RANGES_MAX: usize = 100_000;
 #[serde(try_from = "String", into = "String")]
 pub struct ShardList(Vec<(u32, u32)>);
 
-/// Error of a text that is no list of shards.
+/// Error of a text that is not a list of shards.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` lists no shards: ranges such as 1-8,11 ascend")]
 pub struct ParseShardListError(String);

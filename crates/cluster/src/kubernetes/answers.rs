@@ -1,4 +1,4 @@
-//! What kubectl prints.
+//! The output of kubectl.
 
 use preemptlab_model::plain;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ enum Answer {
     One(Job),
 }
 
-/// What of a Job is read.
+/// The fields of a Job that are read.
 #[derive(Deserialize)]
 struct Job {
     spec: Spec,

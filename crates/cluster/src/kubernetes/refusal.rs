@@ -1,7 +1,7 @@
 use crate::command::{Kind, Known};
 
-/// Texts of errors of kubectl and of the server (kubectl 1.28 to 1.34), in small letters, and what to do.
-/// The first that fits counts.
+/// Texts of errors of kubectl and of the server (kubectl 1.28 to 1.34), in small letters, and the next
+/// step. The first that fits counts.
 pub const KNOWN: &[Known] = &[
     (
         "did you specify the right host or port",

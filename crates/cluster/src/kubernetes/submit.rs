@@ -60,7 +60,7 @@ impl Kubernetes {
             {.status.conditions[?(@.type==\"PodScheduled\")].message}{\"\\t\"}\
             {.status.containerStatuses[0].state.waiting.reason}{\"\\n\"}{end}";
         let pending = "--field-selector=status.phase=Pending";
-        // It is told for the user alone: who may not list pods gets the numbers.
+        // The reason only informs the user: one who may not list pods gets the numbers.
         answers::why(&self.kubectl(&["get", "pods", &selector, pending, reasons], "").ok()?)
     }
 }

@@ -13,7 +13,7 @@ use crate::merge::{
 /// Size from which only one cell at a time is in memory.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// What an execution's outcome is worth beside another's.
+/// Rank of an execution's outcome beside another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Worth {
     /// The machine failed, which says nothing about the cell.
@@ -41,7 +41,7 @@ struct Best {
     places: Vec<usize>,
 }
 
-/// What the folders have of a cell.
+/// Content of the folders about a cell.
 #[derive(Default)]
 struct Found {
     best: Option<Best>,
@@ -52,7 +52,7 @@ struct Found {
     is_broken: bool,
 }
 
-/// What came of a cell.
+/// Outcome of a cell's merge.
 #[derive(Default)]
 pub struct CellMerged {
     pub was_there: bool,

@@ -1,4 +1,4 @@
-//! What came of joining parts.
+//! The outcome of joining parts.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub struct Named {
     pub name: String,
 }
 
-/// What two executions of a cell gave differently.
+/// The part in which two executions of a cell differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Differing {
     /// The results.
@@ -27,7 +27,7 @@ pub enum Differing {
 pub struct Conflict {
     /// The cell.
     pub cell: Named,
-    /// What differs.
+    /// The part that differs.
     pub differing: Differing,
     /// Folders of the first two that differ.
     pub between: [PathBuf; 2],

@@ -1,8 +1,9 @@
 //! Joins parts to the recording that one machine would have made, byte for byte.
 //!
 //! Invariants: a cell that the recording has settled keeps its bytes; a cell of which two executions
-//! differ is taken from neither; what is taken was read and found whole before its file appears; the
-//! order of the parts changes nothing in the recording. A killed merge is done again and goes on.
+//! differ is taken from neither; a taken file was read and found whole before it appears; the
+//! order of the parts changes nothing in the recording. A killed merge continues when it is run
+//! again.
 
 mod cell;
 mod merged;
@@ -36,7 +37,7 @@ const WORKERS: usize = 8;
 ///
 /// # Errors
 ///
-/// When the recording cannot be read or written. What is wrong with a part is told in the result.
+/// When the recording cannot be read or written. The result tells the faults of parts.
 pub fn merge<E>(writer: &RecordingWriter<E>, parts: &[PathBuf]) -> Result<Merged, RecordingError> {
     let recording = writer.recording();
     let (cells, boots) = plan(recording);

@@ -20,7 +20,7 @@ const FILES_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Source {
     pub path: PathBuf,
-    /// What it is a part of; `None` of a recording.
+    /// The recording of a part; `None` for a recording.
     pub of: Option<PartOf>,
     pub cells: CellFolder,
     pub traces: TraceFolder,

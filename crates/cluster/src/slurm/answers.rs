@@ -1,4 +1,4 @@
-//! What Slurm's commands print.
+//! The output of Slurm's commands.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ pub fn state(printed: &str, jobs: &[JobId]) -> State {
                 let reason = reason.filter(|it| !it.is_empty() && *it != "None");
                 state.why = state.why.or_else(|| reason.map(|it| plain::line(it).into_owned()));
             }
-            // squeue shows what has ended for a while, where it is told to.
+            // squeue shows ended tasks for a while, where its options ask for them.
             "CD" | "CA" | "F" | "TO" | "NF" | "PR" | "BF" | "DL" | "OOM" | "RV" => {}
             _ => state.running += 1,
         }

@@ -1,9 +1,9 @@
-//! What Slurm's commands say when they fail, and what to do next.
+//! Errors of Slurm's commands, and the next step after each.
 
 use crate::command::{Kind, Known};
 
-/// Texts of Slurm's errors (slurm_errno.c of Slurm 20 to 24), in small letters, and what to do. The first
-/// that fits counts.
+/// Texts of Slurm's errors (slurm_errno.c of Slurm 20 to 24), in small letters, and the next step. The
+/// first that fits counts.
 pub const KNOWN: &[Known] = &[
     (
         "configuration source",

@@ -31,7 +31,7 @@ pub fn options(name: &str, work: &Work, shards: &[Shard], offset: u32) -> Vec<Os
         "--ntasks=1".to_owned(),
         "--cpus-per-task=1".to_owned(),
         format!("--mem={}M", work.task_mib()),
-        // A task whose node is lost begins again, and goes on from its finished cells.
+        // A task whose node is lost begins again, and continues from its finished cells.
         "--requeue".to_owned(),
         "--open-mode=append".to_owned(),
         "--output=log/%A_%a.log".to_owned(),

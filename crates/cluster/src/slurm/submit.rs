@@ -33,7 +33,7 @@ pub struct Slurm {
     cpus: OnceLock<u32>,
 }
 
-/// What the cluster tells about itself.
+/// The cluster's configuration.
 #[derive(Clone, Debug)]
 struct Config {
     cluster: String,

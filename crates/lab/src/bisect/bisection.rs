@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{Blame, Budget, Error, GateRequest, Lab, Result, gate::gate, read};
 
-/// Two ends, and what is asked of the kernels between them.
+/// Two ends, and the question about the kernels between them.
 #[derive(Clone, Debug)]
 pub struct BisectRequest<'a> {
     /// The two ends.
     pub between: Between<'a>,
-    /// The file of what each kernel is measured with; without one it is the gate's own.
+    /// The experiment's file for each kernel; without one it is the gate's own.
     pub experiment: Option<&'a Path>,
     /// The metric to look for; without one, and without a function, whatever is worse in the bad end.
     pub metric: Option<&'a str>,
@@ -38,13 +38,13 @@ pub struct BisectRequest<'a> {
     pub out: Option<&'a Path>,
 }
 
-/// Searches for the first bad one between two ends. Each answer is written down, so that the same request goes
-/// on with a search that was interrupted.
+/// Searches for the first bad one between two ends. The journal keeps each answer, so that the same request
+/// continues an interrupted search.
 ///
 /// # Errors
 ///
-/// When the margins do not fit each other, the ends cannot be searched between, the bad one is not shown to be worse, or the machine or the user
-/// ends it.
+/// When the margins do not fit each other, the ends have no history between them, the bad one is not shown to be worse,
+/// or the machine or the user ends it.
 pub fn bisect(lab: &Lab<'_>, request: &BisectRequest<'_>) -> Result<Outcome> {
     let question = question(request)?;
     let margins =

@@ -3,13 +3,13 @@ use std::{io, path::PathBuf};
 use preemptlab_files::FolderError;
 use preemptlab_provision::TreeError;
 
-/// Reason why a search cannot go on.
+/// Reason why a search cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum BisectError {
     /// The repository or a revision cannot be used.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The good commit is no ancestor of the bad one.
+    /// The good commit is not an ancestor of the bad one.
     #[error(
         "{good} (good) is no ancestor of {bad} (bad): {}", match reversed {
             true => "it is the other way round; change --good and --bad",
@@ -63,7 +63,7 @@ pub enum BisectError {
     Journal {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// git said something unexpected.

@@ -26,7 +26,7 @@ pub struct Commit {
     pub date: String,
 }
 
-/// What becomes of a revert.
+/// Outcome of a revert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revert {
     /// A commit on top of another one, which takes a commit back.
@@ -45,8 +45,8 @@ pub struct History {
 }
 
 impl History {
-    /// Makes the repository in a folder anew: an earlier search may have been killed, and what stands
-    /// there may be anybody's.
+    /// Makes the repository in a folder anew: an earlier search may have been killed, and any user
+    /// may have made the folder's content.
     pub fn open(folder: &Path, repository: &Path) -> Result<Self, BisectError> {
         let users = Repository::around(repository)?;
         let shallow = users.shallow()?;

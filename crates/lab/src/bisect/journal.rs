@@ -1,4 +1,4 @@
-//! What a search has found so far, as a file that is whole or absent.
+//! The answers of a search so far, as a file that is whole or absent.
 
 use std::{io, path::Path};
 
@@ -12,7 +12,7 @@ const FORMAT: u32 = 1;
 /// The most bytes of a journal.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// What a search is between, and for what.
+/// The ends of a search, and its question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ends {
@@ -20,7 +20,7 @@ pub struct Ends {
     pub good: String,
     /// The commit that is bad.
     pub bad: String,
-    /// What is asked of each commit. Answers to another question are not continued.
+    /// The question about each commit. Answers to another question are not continued.
     pub question: String,
 }
 

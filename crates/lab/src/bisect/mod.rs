@@ -2,8 +2,8 @@
 //!
 //! The search is that of `git bisect`. It takes place in a repository of its own, which borrows the
 //! objects of the user's (`gitrepository-layout(5)`, `objects/info/alternates`), so nothing is written
-//! to the user's. Whether a commit is worse its caller says; each answer is in a journal before the
-//! search goes on, so that a killed search is continued with all of its answers.
+//! to the user's. Its caller says whether a commit is worse. Each answer is in a journal before the
+//! search continues, so that a killed search keeps all of its answers.
 
 mod bisection;
 mod error;

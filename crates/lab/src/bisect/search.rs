@@ -10,7 +10,7 @@ use super::{
 /// The name of the journal in the folder of a search.
 const JOURNAL: &str = "bisect.json";
 
-/// What the search comes to next.
+/// Next step of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// This commit is to be tested.
@@ -41,7 +41,7 @@ impl Claim {
     ///
     /// # Errors
     ///
-    /// When it is no folder, or none of this user's where this program chose it; when another process has
+    /// When it is not a folder, or not this user's where this program chose it; when another process has
     /// it, or it cannot be written to.
     pub fn new(folder: &OutFolder) -> Result<Self, BisectError> {
         let path = folder.path();
@@ -102,7 +102,7 @@ impl Search {
         Ok([good, bad])
     }
 
-    /// Begins a search in a folder, or goes on with the one that is there.
+    /// Begins a search in a folder, or continues the one that is there.
     ///
     /// # Errors
     ///

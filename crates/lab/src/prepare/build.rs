@@ -7,8 +7,8 @@ use preemptlab_recording::CellFolder;
 use preemptlab_trace::FINDINGS_FORMAT;
 use serde::{Deserialize, Serialize};
 
-/// Build of preemptlab: what it executes in guests and loads into QEMU. Two builds that agree here make
-/// the same cells.
+/// Build of preemptlab: the programs that it executes in guests and loads into QEMU. Two builds that
+/// agree here make the same cells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
@@ -24,8 +24,8 @@ impl Build {
     }
 }
 
-/// Returns the cells that a store keeps for this build. What is loaded into QEMU is no part of a cell's identity, and
-/// a build that loads something else may make other cells of the same inputs. One that finds something else in a
+/// Returns the cells that a store keeps for this build. The libraries in QEMU are not a part of a cell's identity,
+/// and a build with other libraries may make other cells of the same inputs. One that finds something else in a
 /// stream needs the stream again.
 pub fn finished_cells(store: &Store) -> CellFolder {
     let build = format!("{}-{FINDINGS_FORMAT}", libraries_sha256().short());

@@ -32,7 +32,7 @@ pub enum PrepareError {
     /// The guest image cannot be built.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// A recording was made with a kernel that is not the one at hand under its name.
+    /// A recording was made with another kernel than the present one of its name.
     #[error(
         "the recording was made with {name} as {release}, which cannot be had any more: {reason}; \
          name a mirror that has it with --mirror, or run the experiment anew into another folder"
@@ -64,7 +64,7 @@ pub enum PrepareError {
     OtherQemu {
         /// Build of the recording.
         recorded: String,
-        /// The one at hand.
+        /// The present build.
         present: String,
     },
     /// A recording was made with a guest image that this preemptlab does not build.
@@ -76,7 +76,7 @@ pub enum PrepareError {
     /// The limits of this process are too small for virtual machines.
     #[error(transparent)]
     NotAllowed(#[from] preemptlab_backend_qemu::NotAllowed),
-    /// The files of a workload's folder are not at hand.
+    /// The files of a workload's folder are missing.
     #[error("the files of a workload's folder ({}) are missing", .0.short())]
     FilesMissing(Digest),
     /// A kernel of the machine is not there.
@@ -131,7 +131,7 @@ pub enum PrepareError {
         /// This build.
         this: Build,
     },
-    /// A QEMU of the user's own is no part of a seed.
+    /// A seed cannot hold a QEMU of the user's own.
     #[error(
         "a QEMU of --qemu cannot be packed with what it needs: leave --qemu out, and every worker \
          gets Debian's"

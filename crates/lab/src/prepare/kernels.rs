@@ -28,14 +28,14 @@ pub struct Kernels<'a> {
     recent: Mutex<VecDeque<Arc<Kernel>>>,
 }
 
-/// What is known of a kernel. Two threads that need the same one find out about it once.
+/// The state of a kernel. Two threads that need the same kernel read it once.
 type Slot = Arc<Mutex<Known>>;
 
 #[derive(Default)]
 enum Known {
     #[default]
     Nothing,
-    /// Read before, and in memory as long as somebody needs it.
+    /// Read before, and in memory as long as a cell needs it.
     Read(Weak<Kernel>),
     /// It cannot be traced, for this reason.
     Untraceable(String),
@@ -112,7 +112,7 @@ impl<'a> Kernels<'a> {
     ///
     /// # Errors
     ///
-    /// When this kernel cannot be traced, or the run cannot go on.
+    /// When this kernel cannot be traced, or the run cannot continue.
     pub fn of_cell(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Arc<Kernel>, Untraceable> {
         self.get(cell, cancel).map_err(|error| match error {
             PrepareError::Stopped(Stop::Cancelled) => Untraceable::Run(RunError::Cancelled),

@@ -51,12 +51,12 @@ pub struct Preparation<'a> {
 /// Folders of experiments without workloads in folders.
 static NO_FOLDERS: Folders = Folders::new();
 
-/// An experiment with everything that it needs at hand.
+/// An experiment with everything that it needs.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// Manifest: the experiment, the inputs that its names resolved to, and its plan.
     pub manifest: Manifest,
-    /// The kernels from source that nobody has built yet, where none are to be built.
+    /// The kernels from source that are not built yet, where none are to be built.
     pub unbuilt: Vec<KernelRef>,
     artifacts: Artifacts,
     command: Vec<OsString>,

@@ -57,7 +57,7 @@ pub fn write_repeated(files: &RepeatedFiles, out: &OutFolder) -> Result<Written,
     let place = &out.path();
     let nameless = || WriteError::Nameless(place.clone());
     let name = place.file_name().and_then(|name| name.to_str()).ok_or_else(nameless)?;
-    // What a relative path of TOML names must not climb or hold what no reader sees.
+    // A relative path in TOML must not climb or hold invisible characters.
     if name.contains(char::is_control) {
         return Err(nameless());
     }

@@ -65,7 +65,7 @@ fn refuse_modules(experiment: &Experiment) -> Result<(), PrepareError> {
 
 impl Preparation<'_> {
     /// Resolves a new experiment to the builds on offer now. A kernel that cannot be built keeps
-    /// its cells, which are unavailable, and the others go on.
+    /// its cells, which are unavailable, and the others remain.
     ///
     /// # Errors
     ///

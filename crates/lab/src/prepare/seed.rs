@@ -1,4 +1,4 @@
-//! What a worker needs of the machine that prepared a recording.
+//! The seed: files that a worker needs of the machine that prepared a recording.
 
 use std::path::Path;
 
