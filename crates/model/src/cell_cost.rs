@@ -4,18 +4,18 @@ use serde::{Serialize, Serializer};
 
 use crate::{Check, InstructionCost, Machine, MachineText, Name, PairError};
 
-/// What virtual time counts in a cell.
+/// Cost that virtual time counts in a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellCost {
     /// Instructions, of which each takes the same time.
     Instructions(InstructionCost),
-    /// What each instruction costs on a machine.
+    /// The cost of each instruction on a machine.
     Prices {
         /// Where the prices are from.
         of: PricesOf,
         /// The machine that the profile describes.
         machine: MachineText,
-        /// How well workloads were predicted; `None` where nobody has checked.
+        /// How well workloads were predicted; `None` where they are not checked.
         checked: Option<Checked>,
     },
 }

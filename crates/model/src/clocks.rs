@@ -22,7 +22,7 @@ impl Default for Clocks {
 }
 
 /// How far the clock of a virtual CPU may be ahead of the slowest other busy one, in nanoseconds of
-/// virtual time. A CPU sees what another writes to memory up to so much early.
+/// virtual time. A CPU sees another's writes to memory up to this time early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Lookahead {

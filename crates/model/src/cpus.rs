@@ -7,11 +7,11 @@ const CPUS_MAX: u32 = 8192;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpus(BTreeSet<u32>);
 
-/// The text is no list of CPUs.
+/// The text is not a list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is no list of CPUs: {reason}; write it as in 2-7 or 1,3,5", text.escape_debug())]
 pub struct CpuListError {
-    /// Text that is no list.
+    /// Text that is not a list.
     pub text: String,
     /// Error in the text.
     pub reason: &'static str,

@@ -213,7 +213,7 @@ impl KernelRef {
     None => String::new(),
 })]
 pub struct ParseKernelRefError {
-    /// Text that is no list.
+    /// Text that is not a list.
     pub text: String,
     /// Error in the text.
     pub reason: Cow<'static, str>,
@@ -480,11 +480,11 @@ pub struct Kernel {
     pub image_sha256: Digest,
     /// The packages it came from, with the compiler where it was built; none for a file.
     pub packages: Vec<Package>,
-    /// Whether the kernel is built with `PREEMPT_RT`; `None` where no config is at hand.
+    /// Whether the kernel is built with `PREEMPT_RT`; `None` without a config.
     pub rt: Option<bool>,
-    /// The modes that it offers; `None` where no config is at hand, and then the guest finds out.
+    /// The modes that it offers; `None` without a config, and then the guest finds out.
     pub modes: Option<Vec<PreemptMode>>,
-    /// `CONFIG_HZ`; `None` where no config is at hand.
+    /// `CONFIG_HZ`; `None` without a config.
     pub hz: Option<u32>,
     /// Source of a kernel that was built from a tree of the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -492,7 +492,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Describes the kernel in an image by its config, where one is at hand.
+    /// Describes the kernel in an image by its config, where there is one.
     pub fn new(
         name: KernelRef,
         release: String,

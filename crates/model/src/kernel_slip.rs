@@ -3,7 +3,7 @@
 
 use crate::nearest;
 
-/// What is wrong with a name, and the name that was probably meant.
+/// The mistake in a name, and the name that was probably meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slip {
     pub(crate) reason: String,

@@ -1,7 +1,7 @@
 //! The nouns of preemptlab: preemption modes, kernels, machines, cells, their outcomes and metrics.
 //!
-//! Nothing here does I/O. What is serialized in a recording is defined here or in
-//! `preemptlab-protocol`, and its version is [`RECORDING_FORMAT`].
+//! Nothing here does I/O. The types of a recording are defined here or in `preemptlab-protocol`,
+//! and their version is [`RECORDING_FORMAT`].
 
 mod arch;
 mod backend;

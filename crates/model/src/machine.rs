@@ -24,7 +24,7 @@ pub struct Machine {
     /// Sockets, cores, threads, caches and NUMA nodes; `None` for cores without further structure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
-    /// What instructions cost; `None` where each takes the same time.
+    /// Costs of instructions; `None` where each takes the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Box<Pricing>>,
     /// Precautions that it goes without.

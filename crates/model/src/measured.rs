@@ -10,7 +10,7 @@ pub struct MeasuredCell {
     pub run: Option<String>,
     /// Backend of the cell, which decides the meaning of its nanoseconds.
     pub backend: BackendKind,
-    /// What the cell's time counts; `None` where its time is not virtual, or it cannot exist.
+    /// Cost that the cell's time counts; `None` where its time is not virtual, or it cannot exist.
     pub cost: Option<CellCost>,
     /// Time of several CPUs; `None` where there is one, or the time is not virtual.
     pub clocks: Option<Clocks>,
@@ -37,8 +37,8 @@ pub struct MeasuredCell {
     pub samples: Vec<(Distribution, u64)>,
     /// Latencies at its instants, where every instant was measured.
     pub instants: Option<Instants>,
-    /// The longest sections of each function; `None` for a cell without a trace, and where nobody
-    /// asked for them.
+    /// The longest sections of each function; `None` for a cell without a trace, and unless the
+    /// caller asks for them.
     pub sections: Option<Vec<Section>>,
     /// Metrics of the cell, or the reason why there are none.
     pub result: Result<Vec<Metric>, NoResult>,
@@ -53,7 +53,7 @@ pub struct Instants {
     pub traced_ns: u64,
     /// The largest latency of all, with that which the probe itself reports.
     pub worst_ns: u64,
-    /// What the CPU did at the worst instant, and the function: `preemption off in free_unref_folios`.
+    /// Work of the CPU at the worst instant, and the function: `preemption off in free_unref_folios`.
     /// Older traces do not tell.
     pub of: Option<String>,
 }
@@ -61,7 +61,7 @@ pub struct Instants {
 /// The sections of one kind that a function is to blame for, in one cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// What it keeps off: `preemption`, `interrupts` or `softirq`.
+    /// Kind of work that it keeps off: `preemption`, `interrupts` or `softirq`.
     pub kind: &'static str,
     /// The function.
     pub function: String,

@@ -82,7 +82,7 @@ pub enum Distribution {
     Probe(Probe),
     /// Latency that the most urgent task would have had, had it been due at any other instant: `latency`.
     Bound,
-    /// Time from the wakeup of a fair task to the CPU, of all that are no probe: `delay`.
+    /// Time from the wakeup of a fair task to the CPU, of all that are not probes: `delay`.
     Delay,
     /// Response time of a client: `response`.
     Response,

@@ -23,7 +23,7 @@ impl Statistic {
 }
 
 impl MetricName {
-    /// The metric that a recommendation maximizes where nobody says what to optimize.
+    /// The metric that a recommendation maximizes where the user names none.
     pub const OBJECTIVE: Self = Self::Throughput;
 
     /// Lists the latencies by which a comparison in words tells configurations apart, the most telling first.
@@ -82,9 +82,9 @@ impl MetricName {
     }
 
     /// Returns whether the metric is one of those that tell configurations apart, among others of the same
-    /// cells. Where every instant is measured, that is what tells: of the real-time probe only the maximum
-    /// stays, as the check by what was sampled. A fair probe has some hundred samples, too few for their tail
-    /// to tell anything beside a real-time latency.
+    /// cells. Where every instant is measured, the instants tell: of the real-time probe only the maximum
+    /// stays, as the check by samples. A fair probe has some hundred samples, too few for their tail to tell
+    /// anything beside a real-time latency.
     pub fn is_headline<'a>(&self, mut among: impl Iterator<Item = &'a Self>) -> bool {
         match self {
             Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,

@@ -55,7 +55,7 @@ impl fmt::Display for PreemptMode {
     None => "; the modes are none, voluntary, full and lazy".to_owned(),
 })]
 pub struct ParseModeError {
-    /// Name that is no mode.
+    /// Name that is not a mode.
     pub name: String,
     /// Mode that was probably meant.
     pub nearest: Option<&'static str>,
@@ -89,7 +89,7 @@ pub struct ModeFile {
 }
 
 impl ModeFile {
-    /// Reads the file's text; words that are no mode are passed over.
+    /// Reads the file's text; words that are not modes are skipped.
     pub fn parse(text: &str) -> Self {
         let mut file = Self { offered: Vec::new(), active: None };
         for word in text.split_whitespace() {

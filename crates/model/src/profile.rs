@@ -20,7 +20,7 @@ fn is_machine_text(text: &str) -> bool {
         && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
-/// A machine as virtual time knows it: what each class of instructions costs there.
+/// A machine as virtual time knows it: the cost of each class of instructions there.
 /// `docs/cost-model.md` describes the TOML form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,13 +36,13 @@ pub struct Profile {
     /// How well the prices were fitted; `None` for prices that were not fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// How well workloads were predicted that had no part in the fit; `None` where nobody has checked.
-    /// It is no part of a cell's identity.
+    /// How well workloads were predicted that had no part in the fit; `None` where they are not
+    /// checked. It is not a part of a cell's identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Check>,
-    /// What each class costs, in 1/256 ns of the machine.
+    /// The cost of each class, in 1/256 ns of the machine.
     pub prices: Prices,
-    /// Its caches, and what missing them costs; `None` where they are not described.
+    /// Its caches, and the cost of a miss; `None` where they are not described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<Caches>,
 }
@@ -77,7 +77,7 @@ pub struct Check {
     pub workloads: u32,
     /// By prices alone.
     pub prices: PairError,
-    /// By prices and caches; `None` where nobody has checked.
+    /// By prices and caches; `None` where they are not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<PairError>,
 }
@@ -131,8 +131,8 @@ pub struct Pricing {
 }
 
 impl Pricing {
-    /// Prices a machine by this version's rules, without its caches: what a profile says of them is no
-    /// part of a cell that has none.
+    /// Prices a machine by this version's rules, without its caches: a cell without caches does not
+    /// depend on the caches of a profile.
     pub fn of_instructions(of: Profile) -> Self {
         Self::with_caches(Profile { caches: None, ..of })
     }
@@ -144,8 +144,8 @@ impl Pricing {
 }
 
 /// The rules by which prices are paid: which class an instruction is of, and when a CPU's clock takes
-/// what is owed (the plugin in QEMU). Whoever changes them changes the number, and so the identity of
-/// every cell with prices.
+/// the owed time (the plugin in QEMU). A change of the rules needs a new number, which changes the
+/// identity of every cell with prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct PricingRules;

@@ -1,6 +1,6 @@
 //! JSON files with a seal, which is their own digest: `{...,"sha256":"HEX"}`, the SHA-256 of
-//! everything before the comma. A seal shows damage of the disk. It does not stop a person, who can
-//! seal a changed file again.
+//! everything before the comma. A seal shows damage of the disk. It does not stop a person from
+//! sealing a changed file again.
 
 use crate::Digest;
 

@@ -1,12 +1,12 @@
 //! The settings at run time that a machine may be given.
 //!
-//! A guest may be given every well-formed setting, because it ends with its cell. A machine goes
-//! on, and the words that reach it may be a stranger's, from a recording or an experiment. So this
-//! is a list of settings that change how the kernel schedules, accounts and sends. It holds none
-//! that decides who may do what (`kernel.unprivileged_bpf_disabled`), which program is executed
-//! (`kernel.core_pattern`, `kernel.modprobe`), or that can end the machine (`kernel.panic*`,
-//! `vm.nr_hugepages`, `vm.min_free_kbytes`). Every value is a number or a list of CPUs, since a
-//! string can name a file or a module.
+//! A guest may be given every well-formed setting, because it ends with its cell. A machine
+//! continues, and the words that reach it may be a stranger's, from a recording or an experiment.
+//! So this is a list of settings that change how the kernel schedules, accounts and sends. It holds
+//! none that decides about permissions (`kernel.unprivileged_bpf_disabled`), which program is
+//! executed (`kernel.core_pattern`, `kernel.modprobe`), or that can end the machine
+//! (`kernel.panic*`, `vm.nr_hugepages`, `vm.min_free_kbytes`). Every value is a number or a list of
+//! CPUs, since a string can name a file or a module.
 
 use crate::{Cpus, Setting, nearest};
 
@@ -127,7 +127,7 @@ pub fn sysctls() -> impl Iterator<Item = &'static str> {
     [SCHEDULER, WATCHDOGS, WATCHDOG_CPUS, MEMORY, NETWORK].into_iter().flatten().copied()
 }
 
-/// Checks whether a setting may be set at run time on a machine that is no guest.
+/// Checks whether a setting may be set at run time on a machine that is not a guest.
 ///
 /// # Errors
 ///

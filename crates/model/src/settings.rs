@@ -35,7 +35,7 @@ pub enum Setting {
     Lab(Precaution),
 }
 
-/// What settings of the laboratory begin with; no module of a kernel has this name.
+/// Prefix of the laboratory's settings; no module of a kernel has this name.
 const LAB: &str = "lab.";
 
 checked_text! {
@@ -92,11 +92,11 @@ impl DebugfsPath {
     }
 }
 
-/// The text is no setting.
+/// The text is not a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is no setting: {reason}", text.escape_debug())]
 pub struct ParseSettingError {
-    /// Text that is no setting.
+    /// Text that is not a setting.
     pub text: String,
     /// Error in the text.
     pub reason: &'static str,

@@ -27,7 +27,7 @@ impl Shard {
             .filter(|_| count <= COUNT_MAX)
     }
 
-    /// Lists all shards of a plan that is cut into so many; none for more than a plan can have.
+    /// Lists all shards of a plan that is cut into `count`; none for more than a plan can have.
     pub fn all(count: u32) -> impl Iterator<Item = Self> {
         (1..=count).map_while(move |index| Self::new(index, count))
     }

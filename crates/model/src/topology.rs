@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The most virtual CPUs of a machine.
 const CPUS_MAX: u32 = 8;
 
-/// Sockets, cores and threads of a virtual machine, what its caches are shared by, and its NUMA nodes.
+/// Sockets, cores and threads of a virtual machine, the sharing of its caches, and its NUMA nodes.
 /// It has 1 to 8 CPUs, and a node has whole cores: of one socket, or of several whole sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Keys", into = "Keys")]
@@ -29,7 +29,7 @@ impl Default for Keys {
     }
 }
 
-/// What shares a cache of each level.
+/// Sharing of the caches of each level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Caches {

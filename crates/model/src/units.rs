@@ -75,7 +75,7 @@ pub const VIRTUAL_UNITS: &[(&str, u64)] = &[
 pub const HOST_UNITS: &[(&str, u64)] =
     &[("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
 
-/// The text is no span of time.
+/// The text is not a span of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseTimeError {
     /// The unit is not a known one.
@@ -86,10 +86,11 @@ pub enum ParseTimeError {
         /// Those that are known.
         known: String,
     },
-    /// The text is no decimal number with a unit, or no whole number of nanoseconds, or too long.
+    /// The text is not a decimal number with a unit, or not a whole number of nanoseconds, or too
+    /// long.
     #[error("`{}` is no time in whole nanoseconds, such as 20{unit}", text.escape_debug())]
     Number {
-        /// Text that is no time.
+        /// Text that is not a time.
         text: String,
         /// A unit that is known.
         unit: &'static str,
@@ -106,7 +107,7 @@ pub fn unit_ns(unit: &str) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// When it has none of these units, or is no whole number of nanoseconds.
+/// When it has none of these units, or is not a whole number of nanoseconds.
 pub fn parse_ns(text: &str, units: &[(&'static str, u64)]) -> Result<u64, ParseTimeError> {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let (number, unit) = text.split_at(text.find(|c| !is_number(c)).unwrap_or(text.len()));

@@ -48,6 +48,6 @@ pub enum Event {
         /// About how many there will be.
         steps_expected: u32,
     },
-    /// Work goes on, and a person should know this.
+    /// The work continues, and the user should know this.
     Warning(String),
 }

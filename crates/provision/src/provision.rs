@@ -46,7 +46,7 @@ impl<'a> Provision<'a> {
         Self { supplies: Supplies::new(store, options, on_event) }
     }
 
-    /// Tells whoever watches.
+    /// Tells the observer.
     pub fn tell(&self, event: Event) {
         (self.supplies.on_event)(event);
     }
@@ -67,7 +67,7 @@ impl<'a> Provision<'a> {
     }
 
     /// Refuses kernels whose source others can write to, unless build scripts are allowed, before
-    /// anything is brought here in vain.
+    /// any download.
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl<'a> Provision<'a> {
         }
     }
 
-    /// Refuses kernels whose modules would be built by build scripts of others that nobody has
-    /// allowed, before anything is brought here in vain.
+    /// Refuses kernels whose modules would be built by others' build scripts that are not allowed,
+    /// before any download.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl<'a> Provision<'a> {
         Err(KmodError::NotAllowed { name: source.name, tree }.into())
     }
 
-    /// Refuses trees and revisions that are not there, before anything is brought here in vain.
+    /// Refuses trees and revisions that are not there, before any download.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl<'a> Provision<'a> {
 
     /// Modules of a kernel with those they depend on, in the order in which they can be loaded:
     /// those of preemptlab, whose names start with `preemptlab_` and which are built, after the
-    /// kernel's. What is built into the kernel is not among them. For no names nothing is
+    /// kernel's. Built-in modules are not among them. For no names nothing is
     /// downloaded.
     ///
     /// # Errors
@@ -374,8 +374,8 @@ impl<'a> Provision<'a> {
         Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
     }
 
-    /// Packages with everything they depend on, except the `assumed` packages and what only these
-    /// depend on; each with its file in the store, sorted by name.
+    /// Packages with everything they depend on, except the `assumed` packages and those that only
+    /// these depend on; each with its file in the store, sorted by name.
     ///
     /// # Errors
     ///
@@ -392,8 +392,8 @@ impl<'a> Provision<'a> {
         })
     }
 
-    /// Returns the whole path of a program, which is named as in a shell or by its path, in packages and what
-    /// they depend on.
+    /// Returns the whole path of a program, which is named as in a shell or by its path, in packages and
+    /// their dependencies.
     ///
     /// # Errors
     ///

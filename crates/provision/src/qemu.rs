@@ -44,7 +44,7 @@ pub enum QemuError {
         /// Error of the system.
         source: io::Error,
     },
-    /// The file is no program.
+    /// The file is not a program.
     #[error("`{}` cannot be used as QEMU: it is not executable", .0.display())]
     NotExecutable(PathBuf),
     /// The program does not run.

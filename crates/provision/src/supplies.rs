@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// The store, the package lists, which are prepared on first use, once, and what a person chose.
+/// The store, the package lists, which are prepared on first use, once, and the user's choices.
 pub(crate) struct Supplies<'a> {
     pub(crate) store: Store,
     pub(crate) options: Options,

@@ -73,7 +73,7 @@ pub enum RecordingError {
     TooLarge {
         /// Path of the file.
         path: PathBuf,
-        /// What it holds too much of, and the way out.
+        /// The exceeded bound, and the way out.
         reason: String,
     },
     /// Something stands in the place of a folder to write to that is not this user's own.

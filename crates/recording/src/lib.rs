@@ -6,7 +6,7 @@
 //! RUN/until.json        of a run with --until: until when replicates are added
 //! RUN/looks/NNN.json    the cells that were added after the results had been looked at NNN times
 //! RUN/folders/          of the users' own workloads: SHA256.tar.zst, the files of a folder
-//! RUN/traces/           of cells in virtual time: ID.findings.zst, what the plugin's stream says, or
+//! RUN/traces/           of cells in virtual time: ID.findings.zst, the findings of the stream, or
 //!                       ID.unmeasured.zst, the reason why there is none; of cells that were traced:
 //!                       ID.trace.zst, the stream; of their boots: ID.layout.zst, the kernel's symbols
 //!                       and probes, with which traces are read
@@ -21,7 +21,7 @@
 //!
 //! A recording holds no host time and no path, so two runs of one plan are equal byte for byte. It
 //! can be copied to any machine and read there. Files appear whole or not at all, and name or hold a
-//! digest of what is in them, which is checked whenever they are read.
+//! digest of their content, which is checked whenever they are read.
 
 mod cells;
 mod error;

@@ -75,7 +75,7 @@ impl Looks {
             }
             added.push(look.cells);
         }
-        // Results must not depend on which of the files somebody has removed.
+        // Results must not depend on which of the files were removed.
         let files = std::fs::read_dir(recording.join(LOOKS)).into_iter().flatten().flatten();
         let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
         if names.filter(|name| name.ends_with(".json")).count() != added.len() {

@@ -15,7 +15,7 @@ pub struct Manifest<E> {
     /// says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
-    /// The kernels that it named and that could be had, in its order.
+    /// The kernels that it named and that were available, in its order.
     pub kernels: Vec<Kernel>,
     /// Backend that executes the cells.
     #[serde(default, skip_serializing_if = "BackendKind::is_vm")]
@@ -73,7 +73,7 @@ pub struct Image {
     pub packages: Vec<Package>,
 }
 
-/// The experiment of a recording, as whoever reads the recording knows it: its planner as the whole
+/// The experiment of a recording, as a reader of the recording knows it: its planner as the whole
 /// of it, another reader perhaps as a name.
 pub trait Subject {
     /// Returns the experiment's name.

@@ -78,7 +78,7 @@ impl Kind {
     }
 }
 
-/// What came of copying a file from another folder.
+/// Outcome of copying a file from another folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
     /// The other folder does not have the file.

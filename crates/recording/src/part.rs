@@ -24,8 +24,8 @@ const BOUNDS: Bounds = Bounds { bytes: 4 << 10, values: 64 };
 /// Most files that a part's folder of cells is searched for.
 const CELLS_MAX: usize = 1 << 20;
 
-/// What a part is a part of. A part has no manifest of its own: a thousand parts of a large plan stay
-/// small.
+/// The recording, look and shard of a part. A part has no manifest of its own: a thousand parts of a
+/// large plan stay small.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartOf {
@@ -133,7 +133,7 @@ pub struct PartWriter<E> {
 }
 
 impl<E: DeserializeOwned> PartWriter<E> {
-    /// Starts a part of a recording, or goes on with one that was interrupted. One process at a time
+    /// Starts a part of a recording, or continues an interrupted one. One process at a time
     /// has it.
     ///
     /// # Errors
@@ -190,12 +190,12 @@ pub fn is_written(path: &Path) -> Result<bool, RecordingError> {
     Ok(matches!(taken, Lock::Held(_)))
 }
 
-/// Removes a part whose cells are in the recording, or which nobody wants.
+/// Removes a part whose cells are in the recording, or are not wanted.
 ///
 /// # Errors
 ///
 /// [`RecordingError::Busy`] where a process writes to it, [`RecordingError::Occupied`] where the folder
-/// is no part, and when the folder cannot be removed.
+/// is not a part, and when the folder cannot be removed.
 pub fn remove_part(path: &Path) -> Result<(), RecordingError> {
     let lock = lock(path)?;
     if Part::open(path)?.is_none() {

@@ -168,7 +168,7 @@ pub fn exists(path: &Path) -> bool {
     path.join(MANIFEST).exists()
 }
 
-/// A folder in which a recording can be begun or gone on with, and which no other process has:
+/// A folder in which a recording can begin or continue, and which no other process has:
 /// checked before anything is prepared for it.
 #[derive(Debug)]
 pub struct Claim {
@@ -182,7 +182,7 @@ impl Claim {
     ///
     /// # Errors
     ///
-    /// When it is no folder, or none of this user's where this program chose it; when it holds something
+    /// When it is not a folder, or not this user's where this program chose it; when it holds something
     /// else than a recording, belongs to another process, or cannot be written to.
     pub fn new(folder: &OutFolder) -> Result<Self, RecordingError> {
         let path = &folder.path();
@@ -212,7 +212,7 @@ impl Claim {
         Ok(Self { path: path.to_owned(), lock, is_new })
     }
 
-    /// Starts a recording, or goes on with one that was interrupted.
+    /// Starts a recording, or continues an interrupted one.
     ///
     /// # Errors
     ///
@@ -284,7 +284,7 @@ pub struct RecordingWriter<E> {
 }
 
 impl<E: Subject + PartialEq + Serialize + DeserializeOwned> RecordingWriter<E> {
-    /// Starts a recording, or goes on with one that was interrupted.
+    /// Starts a recording, or continues an interrupted one.
     ///
     /// # Errors
     ///

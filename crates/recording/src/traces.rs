@@ -21,7 +21,7 @@ use crate::{
 /// The version of [`Unmeasured`].
 const UNMEASURED_FORMAT: u32 = 1;
 
-/// What is kept of a cell that was executed without the recording of its instants.
+/// Record of a cell that was executed without a measurement of its instants.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unmeasured {

@@ -7,11 +7,11 @@ use preemptlab_stats::{Comparison, Configuration, Group, REPLICATES_MIN, Summary
 
 use crate::label;
 
-/// More sentences than this are no answer.
+/// Most sentences of an answer.
 const SENTENCES_MAX: usize = 6;
 
 /// Returns the answer of a comparison: of each workload how late a real-time task can be under the
-/// baseline and where that is decided otherwise, with the function that makes it so, and what it costs.
+/// baseline and where that is decided otherwise, with the function that makes it so, and the cost.
 /// The workload that separates the configurations most comes first. Empty where nothing is compared.
 pub fn answer(comparison: &Comparison) -> Vec<String> {
     let mut groups: Vec<&Group> = comparison.groups.iter().collect();
@@ -26,7 +26,7 @@ pub fn answer(comparison: &Comparison) -> Vec<String> {
     for group in &groups {
         let prefix = prefix(group);
         let mut said = vec![worst(group), elsewhere(group), throughput(group)];
-        // Of several workloads there is no room for everything.
+        // Several workloads leave no room for the tails.
         said.extend((groups.len() == 1).then(|| tail(group)));
         let said = said.into_iter().flatten().enumerate();
         sentences.extend(said.map(|(at, sentence)| match at {
@@ -51,7 +51,7 @@ fn nothing_is_decided(comparison: &Comparison) -> bool {
     verdicts().next().is_some() && !verdicts().any(Verdict::is_decided)
 }
 
-/// Says why nothing is decided, and what to do.
+/// Says why nothing is decided, and the next step.
 fn undecided(comparison: &Comparison) -> String {
     let each = comparison.groups.iter().flat_map(|group| &group.configurations);
     let replicates = each.map(Configuration::measured).max().unwrap_or(0);

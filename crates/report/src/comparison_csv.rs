@@ -78,8 +78,8 @@ pub fn csv(comparison: &Comparison) -> String {
     table_csv::write([header].into_iter().chain(rows).chain(of_machines))
 }
 
-/// Returns a row for each statistic of a machine's histogram. It has no kernel and no mode that anybody
-/// knows; a value in no bucket is left out, with the bound in the last column.
+/// Returns a row for each statistic of a machine's histogram. Its kernel and mode are unknown; a value
+/// in no bucket is left out, with the bound in the last column.
 fn machine_rows(of: &MachineHistogram) -> Vec<Vec<String>> {
     let rows = of.latencies.iter().flat_map(|latency| {
         let whole = |of: MachineValue| match of.is_above {

@@ -6,7 +6,7 @@ use preemptlab_stats::{Estimate, Extreme, ExtremeFit, Group, LEVEL_CELLS, NoLeve
 use crate::label;
 
 /// Returns the fit of a metric's maxima in words, or the reason why there is none; `None` for a
-/// metric that is no maximum.
+/// metric that is not a maximum.
 pub fn extreme_in_words(summary: &Summary) -> Option<String> {
     Some(match summary.extreme.as_ref()? {
         Extreme::Fit { fit, level_100 } => sentence(fit, *level_100, &summary.unit),

@@ -1,7 +1,7 @@
 //! Draws answers: tables, sentences and pictures for terminals, mailing lists, pages and programs.
 //!
 //! Nothing here prints: every function returns text or the data of a page, but for [`export::export_tables`], which
-//! writes files. What is rendered depends on its input alone: no clock, no host name, no terminal is asked.
+//! writes files. The output depends on the input alone: no clock, no host name, no terminal is asked.
 
 mod agreement;
 mod answer;

@@ -46,7 +46,7 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margins: &Margins) -> 
 }
 
 /// Returns the metrics of an overview: of each latency the statistics that tell configurations
-/// apart, and the workload's main numbers. What holds for every instant stands before what was sampled.
+/// apart, and the workload's main numbers. Metrics of every instant precede those of samples.
 fn shown(group: &Group) -> Vec<&MetricName> {
     let headline = group.metrics.iter().filter(|info| info.headline).map(|info| &info.name);
     let is_of_instants = |name: &&MetricName| MetricName::BOUNDS.contains(name);

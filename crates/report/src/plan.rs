@@ -124,7 +124,8 @@ fn kernel_words(label: Option<&Label>, kernel: &KernelRef, settings: &Settings) 
     format!("{label}{kernel} {settings}").trim_end().to_owned()
 }
 
-/// Says which sockets, cores, threads, caches and nodes the machine has, and what instructions cost.
+/// Says which sockets, cores, threads, caches and nodes the machine has, and the costs of
+/// instructions.
 fn machine_note(
     topology: Option<Topology>,
     profiles: &[&Profile],

@@ -172,8 +172,8 @@ pub fn answer(of: &Judgement) -> String {
     }
 }
 
-/// Says why samples within a limit on a maximum do not show that it holds, and what would; `None` where
-/// no limit is judged by samples.
+/// Says why samples within a limit on a maximum do not show that it holds, and which evidence would;
+/// `None` where no limit is judged by samples.
 pub fn by_samples(recommendation: &Recommendation, choice: &Choice) -> Option<String> {
     let judgements = recommendation.candidates[choice.candidate].judgements.iter();
     let mut unclear = judgements

@@ -14,7 +14,8 @@ pub struct InWords {
     pub points: Vec<String>,
 }
 
-/// Answers a comparison: what is decided first, then how certain the comparisons are and what is missing.
+/// Answers a comparison: first the decided differences, then the certainty of the comparisons and the
+/// missing cells.
 pub fn in_words(comparison: &Comparison) -> InWords {
     let mut said = answer(comparison).into_iter();
     let headline = said.next().unwrap_or_else(|| match comparison.groups.is_empty() {

@@ -16,7 +16,7 @@ impl Table {
 }
 
 /// Writes records as CSV (RFC 4180, with line feeds), in which no spreadsheet finds a formula: every field
-/// that is no number and no truth value is quoted.
+/// that is not a number or a truth value is quoted.
 pub fn write(records: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut writer = csv::WriterBuilder::new()
         .flexible(true)

@@ -52,7 +52,7 @@ fn indent(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
-/// Words, with a number and what follows it, such as its unit, as one.
+/// Words, with a number and its unit or other suffix as one.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {

@@ -18,7 +18,7 @@ const METRICS_MAX: usize = 100;
 /// Most bytes of all answers together; the longest page of the studies takes some kilobytes.
 const ANSWERS_BYTES_MAX: usize = 64 << 20;
 
-/// What even a short answer counts for: the time to find it.
+/// Bytes that every answer counts for, since finding it takes time.
 const ANSWER_BYTES_MIN: usize = 1 << 10;
 
 /// Function of a template.
@@ -96,7 +96,7 @@ impl Answers {
     ///
     /// # Errors
     ///
-    /// A sentence, when the comparison does not have what is asked for, or too much was asked for.
+    /// A sentence, when the comparison does not have the requested numbers, or they are too many.
     pub fn answer(&mut self, comparison: &Comparison, call: &Call) -> Result<Answer, String> {
         if self.bytes >= ANSWERS_BYTES_MAX {
             return Err(format!(

@@ -43,11 +43,11 @@ fn has_enough(summary: &Summary, baseline: Option<&Summary>) -> bool {
     baseline.is_some_and(|baseline| summary.n.min(baseline.n) >= REPLICATES_MIN)
 }
 
-/// Largest number of further replicates that is printed. Nobody adds more than that, and an estimate of
-/// so many is none.
+/// Largest number of further replicates that is printed. A larger estimate is too uncertain to plan
+/// with.
 const MORE_MAX: u32 = 999;
 
-/// Returns the words for what about so many more replicates would decide.
+/// Returns the words for a comparison that about `more` replicates would decide.
 pub fn undecided(more: u32) -> String {
     match more {
         1 => "undecided, +1 replicate".to_owned(),

@@ -1,4 +1,4 @@
-//! What a person would say of a comparison.
+//! Answers of comparisons in a person's words.
 
 use preemptlab_model::{
     BackendKind, Direction, Factors, Instants, MeasuredCell, Metric, PreemptMode, Settings,
@@ -6,8 +6,8 @@ use preemptlab_model::{
 use preemptlab_report::answer;
 use preemptlab_stats::{Rule, compare};
 
-/// Cells of a configuration: worst instants and instants at 99.9 % in microseconds, throughput, and what
-/// makes the worst instant.
+/// Cells of a configuration: worst instants and instants at 99.9 % in microseconds, throughput, and the
+/// cause of the worst instant.
 fn cells(
     workload: &str,
     (kernel, preempt): (&str, PreemptMode),

@@ -224,7 +224,7 @@ fn a_value_that_is_none_is_refused_with_its_place() {
     }
 }
 
-/// A file on a disk that is full after so many bytes.
+/// A file on a disk that is full after this number of bytes.
 struct Disk(usize);
 
 impl Write for Disk {

@@ -19,8 +19,8 @@ fn ms(ms: u64) -> u64 {
     ZERO_NS + ms * 1_000_000
 }
 
-/// Returns a thread's lane of stretches that follow each other from the zero of the axis, each to
-/// so many milliseconds.
+/// Returns a thread's lane of stretches that follow each other from the zero of the axis, each to a
+/// time in milliseconds.
 fn thread(pid: u32, comm: &str, stretches: &[(u64, LaneState, &str)]) -> ThreadLane {
     let mut from_ns = ZERO_NS;
     let stretches = stretches.iter().map(|(to_ms, state, what)| {

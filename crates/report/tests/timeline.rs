@@ -227,7 +227,7 @@ fn numbers(text: &str) -> Vec<&str> {
     text.split([' ', '\n', '–']).filter(is_number).collect()
 }
 
-/// Returns a segment that stands for so many that are alike.
+/// Returns a segment that stands for `count` equal ones.
 fn folded(count: u64, max_ns: u64, segment: Segment) -> Segment {
     let folded = Folded { count, min_ns: 2, max_ns, has_gaps: false, is_rest: false };
     Segment { folded: Some(folded), ..segment }
@@ -238,7 +238,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a piece stands for is counted, and the longest single segment is not the longest sum.
+/// Each piece counts its segments, and the longest single segment is not the longest sum.
 #[test]
 fn a_thinned_timeline_says_so_and_keeps_its_sums() {
     let met = segment(Cause::NotPreemptible, "mas_wr_bnode");
@@ -272,7 +272,8 @@ fn a_thinned_timeline_says_so_and_keeps_its_sums() {
     assert!(!small.contains("thinned"), "{small}");
 }
 
-/// Where segments of several tasks are one piece there are no turns to count; what is not known is nobody's.
+/// Where segments of several tasks are one piece there are no turns to count; an unknown segment belongs to
+/// no task.
 #[test]
 fn what_is_not_known_of_a_timeline_is_not_said() {
     let with = |segment: Segment, has_gaps, is_rest| {

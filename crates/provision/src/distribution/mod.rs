@@ -1,7 +1,7 @@
 //! Distributions: the packages that they offer, and the kernels among these.
 //!
-//! Callers know the trait [`Distribution`]. What is Debian's whichever kernel it is for names packages of
-//! Debian: the programs of guests, QEMU, compilers, and the source of kernels named `source:`.
+//! Callers know the trait [`Distribution`]. Some packages are Debian's for every kernel: the programs of
+//! guests, QEMU, compilers, and the source of kernels named `source:`.
 
 mod build;
 pub(crate) mod deb;

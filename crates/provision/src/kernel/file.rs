@@ -116,7 +116,7 @@ mod tests {
         let known = file(&path).unwrap();
         assert_eq!((known.kernel.rt, known.kernel.hz), (Some(true), Some(1000)));
 
-        // What was hashed is what is booted, whatever becomes of the copy or of the file.
+        // The hashed image is booted, even if the copy or the file changes.
         fs::write(&known.image, b"spoilt").unwrap();
         file(&path).unwrap();
         fs::write(&path, image("6.12.2-mine")).unwrap();
@@ -133,7 +133,7 @@ mod tests {
         let file = |path: &Path| OwnFile { image: path, modules: None }.resolve(&supplies);
         let path = folder.path().join("vmlinux");
         assert!(matches!(file(&path), Err(KernelError::Own { .. })));
-        // Neither a pipe that nobody writes to nor a device without end is waited for.
+        // The reader waits neither for a pipe without a writer nor for a device without an end.
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for endless in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {

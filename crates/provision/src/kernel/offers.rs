@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// A row of what can be had.
+/// A row of the available kernels.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The newest build of its series and flavour.

@@ -1,4 +1,4 @@
-//! Kernels, and what every source of them is.
+//! Kernels, and the interface of their sources.
 
 use std::{
     fs, io,
@@ -44,7 +44,7 @@ pub(crate) trait KernelSource {
         Ok(())
     }
 
-    /// Refuses what a person can mend at once, before anything is brought here in vain.
+    /// Refuses mistakes that the user can correct at once, before any download.
     fn check(&self, _: &Supplies<'_>) -> Result<(), KernelError> {
         Ok(())
     }
@@ -59,7 +59,7 @@ pub(crate) trait KernelSource {
         None
     }
 
-    /// Returns the first file of the user's own source, if the name gives one, that somebody else can
+    /// Returns the first file of the user's own source, if the name gives one, that another user can
     /// write to: its Makefile builds the kernel.
     fn stranger(&self) -> Option<Stranger> {
         None
@@ -78,7 +78,7 @@ pub struct ProvisionedKernel {
     pub kernel: Kernel,
     /// The bzImage, in the store.
     pub image: PathBuf,
-    /// Configuration of the kernel, where one is at hand.
+    /// Configuration of the kernel, where there is one.
     pub config: Option<KernelConfig>,
     pub(crate) modules: ModuleSource,
     pub(crate) headers: Headers,
@@ -126,12 +126,12 @@ pub enum KernelError {
         /// Error of the system.
         error: io::Error,
     },
-    /// The file is no kernel.
+    /// The file is not a kernel.
     #[error("`{}` cannot be booted: {error}", path.display())]
     BzImage {
         /// The file.
         path: PathBuf,
-        /// Reason why it is no kernel.
+        /// Reason why it is not a kernel.
         error: BzImageError,
     },
     /// The packages of the kernel cannot be used.

@@ -35,7 +35,7 @@ pub(super) struct OwnTree<'a> {
     pub(super) nodiff: bool,
 }
 
-/// What a kernel is configured and built with.
+/// Means to configure and build a kernel.
 struct Means {
     base: String,
     tools: Tools,
@@ -86,7 +86,7 @@ impl KernelSource for OwnTree<'_> {
     }
 
     fn stranger(&self) -> Option<Stranger> {
-        // What cannot be read is told where it is read.
+        // The reader of a file reports that it cannot be read.
         match self.revision {
             Some(_) => stranger_of_repository(self.path, &Repository::around(self.path).ok()?),
             None => stranger_of_tree(self.path).ok()?,
@@ -133,7 +133,7 @@ impl OwnTree<'_> {
         if self.clean {
             checkout.check_clean(tree.listed()).map_err(KbuildError::from)?;
         }
-        // What a recording says is asked for first: the tree may change while it is built.
+        // The description for a recording comes first: the tree may change while it is built.
         let provenance = checkout.provenance(tree.listed()).map_err(KbuildError::from)?;
         let job = Job {
             name: self.name,

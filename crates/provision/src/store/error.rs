@@ -20,7 +20,7 @@ pub enum StoreError {
         /// The folder that is missing.
         parent: PathBuf,
     },
-    /// The store belongs to another user, who could put programs into it that would be run.
+    /// The store belongs to another user. That user could put programs into it that would be run.
     #[error(
         "the store's folder `{}` belongs to the user with the number {owner}, and you are {user}: \
          what is run from there would be theirs to choose; run the command as that user, or name a \

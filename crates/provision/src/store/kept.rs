@@ -20,7 +20,7 @@ const HEADER_BYTES: usize = 65;
 /// Reads the answer to a question. A file that is damaged, or that answers another question, is
 /// removed.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path, question: Digest) -> Option<T> {
-    // A path that is no regular file could keep its reader waiting for ever.
+    // A path that is not a regular file could keep its reader waiting for ever.
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
     }
@@ -33,8 +33,8 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path, question: Digest) -> Option
     answer
 }
 
-/// Keeps the answer to a question. It is at hand already, so a disk that is full or read-only only
-/// means that it has to be found again.
+/// Keeps the answer to a question. The caller has the answer already: on a full or read-only disk
+/// it must only be found again.
 pub(crate) fn write(path: &Path, question: Digest, answer: &impl Serialize) {
     let Ok(body) = serde_json::to_vec(answer) else { return };
     let mut bytes = format!("{}\n", digest(question, &body)).into_bytes();

@@ -37,7 +37,7 @@ const LOCKED_FOLDERS: [&str; 8] =
     ["packages", "kernels", "modules", "configs", "qemu", "headers", "toolchains", "kmod"];
 
 /// The folder of the kernels that were built, which has a lock of its own: a build takes long, and
-/// everybody else goes on meanwhile.
+/// other processes continue meanwhile.
 const BUILDS: &str = "builds";
 
 /// The folder of the copies of the user's own trees, and of their builds. Each has a lock.
@@ -57,7 +57,7 @@ pub struct Store {
 
 impl Store {
     /// Opens a store and makes the folders that are missing, but none above it: a path with a typing
-    /// error would get a store, too. Nobody else may write to any of them.
+    /// error would get a store, too. No other user may write to any of them.
     ///
     /// # Errors
     ///
@@ -340,7 +340,7 @@ fn make_own(folder: &Path, root: &Path) -> Result<(), StoreError> {
 }
 
 /// Checks that no other user can put another folder into the place of one above the store: a folder
-/// that anybody can write to, such as `/tmp`, must have the sticky bit.
+/// that every user can write to, such as `/tmp`, must have the sticky bit.
 fn check_parents(root: &Path) -> Result<(), StoreError> {
     const STICKY: u32 = 0o1000;
     let real = fs::canonicalize(root).map_err(StoreError::at(root))?;

@@ -42,7 +42,7 @@ pub struct NodeStore {
 
 impl NodeStore {
     /// Opens a store, which is made if there is none, and keeps others from removing it. Waits for
-    /// whoever removes it, until a flag is set.
+    /// a process that removes it, until a flag is set.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the pictures are drawn from.
+//! The data of the pictures.
 
 use preemptlab_model::{PreemptMode, plain};
 

@@ -1,7 +1,7 @@
 //! The latencies of configurations in one picture: the share of instants that are later than each.
 //!
-//! Both axes are logarithmic, as in the plots of OSADL's latency monitoring: what tells real-time kernels
-//! apart is a part in thousands or millions of all instants.
+//! Both axes are logarithmic, as in the plots of OSADL's latency monitoring: real-time kernels differ in
+//! one part in thousands or millions of all instants.
 
 mod axis;
 mod latencies;

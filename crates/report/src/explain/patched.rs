@@ -11,7 +11,7 @@ use preemptlab_trace::Counterfactual;
 
 use crate::{Cell, Column, Table, Terminal, Tone, caption::cell_caption};
 
-/// Shows the latencies before and after changes for a terminal, and what remains.
+/// Shows the latencies before and after changes for a terminal, and the longest remaining stretch.
 pub fn patched_terminal(patched: &Patched<'_>, terminal: Terminal) -> String {
     let Counterfactual { after, affected, opened_ns, .. } = &patched.computed;
     let mut text = table(patched).terminal(terminal);

@@ -18,7 +18,7 @@ const CAPTION: &str = "Approximate: a trace has no messages. A request is from t
     sleeps. With several connections in one thread, that is the next answer of any of them; a \
     transaction has several such requests, and sockperf reports half of the round trip.";
 
-/// Shows the slowest requests for a terminal, and what ran during each.
+/// Shows the slowest requests for a terminal, and the work during each.
 pub fn responses_terminal(responses: &Responses<'_>, terminal: Terminal) -> String {
     let mut text = terminal.note(&format!(
         "{}: the slowest of {} of {} (its own {} is {:.0} us)",

@@ -6,7 +6,7 @@ use super::tables::gate_headline;
 
 /// A test case.
 pub struct Case<'a> {
-    /// What it is about: the place and the metric, the function or the cell.
+    /// Its subject: the place and the metric, the function or the cell.
     pub name: String,
     /// Words of the name, for systems with a tree of tests.
     pub path: [&'a str; 2],
@@ -21,7 +21,7 @@ pub struct Case<'a> {
 /// End of a test case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It is no worse.
+    /// It is not worse.
     Passed,
     /// It is worse.
     Failed,

@@ -8,8 +8,8 @@ use super::{
     tables::gate_headline,
 };
 
-/// Renders the decision as annotations: an error for what is worse, a warning for what is not decided,
-/// and a notice of the decision.
+/// Renders the decision as annotations: an error for a worse case, a warning for an undecided one, and
+/// a notice of the decision.
 pub fn gate_github(gate: &Gate) -> String {
     let headline = format!("::notice title=preemptlab gate::{}\n", data(&gate_headline(gate)));
     let told = cases(gate).into_iter().filter_map(|case| {

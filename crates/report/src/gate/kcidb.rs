@@ -9,7 +9,7 @@ use super::{
     tables::gate_headline,
 };
 
-/// Name of the system that reports. Who submits reports under an origin of their own replaces it.
+/// Name of the system that reports. A submitter with an own origin replaces it.
 const ORIGIN: &str = "preemptlab";
 
 /// Renders the decision as reports for KernelCI: the new kernel as a build, and a test for each metric,

@@ -1,4 +1,4 @@
-//! Change points: what changed between which two kernels, and the function that changed with it.
+//! Change points: the metric, the two kernels, and the function that changed with it.
 
 use preemptlab_model::number;
 use preemptlab_stats::{GateRow, History, HistoryChange, Margin, SectionRow, Verdict};

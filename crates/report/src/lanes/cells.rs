@@ -15,9 +15,9 @@ pub struct Cell {
 /// Returns the cells of spans that follow each other, on an axis of `end_ns`.
 ///
 /// A cell shows a look that occurs in it, and of several looks the one with the largest debt: the
-/// part of a look that a cell does not show is carried on. So many short spans are shown as often
-/// as their sum asks for. A span that no cell would show gets one cell of a neighbour that has
-/// others, the longest first; so a short one is seen, and hides no longer one.
+/// part of a look that a cell does not show is carried on. So short spans are shown in proportion
+/// to their sum. A span that no cell would show gets one cell of a neighbour that has others, the
+/// longest first; so a short one is seen, and hides no longer one.
 pub fn cells(spans: &[Span], end_ns: u64, width: usize) -> Vec<Cell> {
     let parts = parts(spans, end_ns, width);
     let mut owed: BTreeMap<Look, i128> = BTreeMap::new();

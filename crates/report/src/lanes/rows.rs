@@ -10,7 +10,7 @@ use super::{
     span::Span,
 };
 
-/// Other threads are shown if they ran for one part of so many of the axis.
+/// Other threads are shown if they ran for at least one part in this number of the axis.
 const VISIBLE: u64 = 500;
 
 /// Interrupts of a name are all shown if they are not more.
@@ -40,8 +40,7 @@ pub struct Row<'a> {
     pub asked: Vec<(u64, bool)>,
 }
 
-/// Returns a panel's lanes on an axis with cells of so many nanoseconds, the resolution of the
-/// picture.
+/// Returns a panel's lanes on an axis with cells of `cell_ns`, the resolution of the picture.
 pub fn rows<'a>(panel: &'a LanesPanel<'a>, end_ns: u64, cell_ns: u64) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for thread in &panel.threads {

@@ -21,7 +21,7 @@ use crate::Terminal;
 const WIDTH_MAX: usize = 100;
 const WIDTH_MIN: usize = 40;
 
-/// The names of lanes have so many columns at most.
+/// Most columns of a lane's name.
 const NAME_MAX: usize = 16;
 
 /// Columns for a mark of the axis.
@@ -30,7 +30,7 @@ const MARK_WIDTH: usize = 8;
 /// Lines of labels above a lane, at most.
 const LABEL_LINES: usize = 3;
 
-/// Arrows for wakeups are left out when there are more of them than one for so many columns.
+/// Fewest columns for each arrow of a wakeup. Where they have fewer, the arrows are left out.
 const ARROWS: usize = 4;
 
 /// Draws the lanes of threads, interrupts and softirqs for a terminal.
@@ -208,7 +208,7 @@ impl Plot {
     }
 }
 
-/// Returns a stretch with its label, in so many columns.
+/// Returns a stretch with its label, in `width` columns.
 fn bracket(label: &str, width: usize) -> String {
     let room = width.saturating_sub(2);
     let text = if display_width(label) <= room { label } else { "" };

@@ -202,7 +202,7 @@ fn duration(ns: u64) -> String {
     rounded(ns, 4)
 }
 
-/// Rounds a time to so many significant digits.
+/// Rounds a time to `digits` significant digits.
 fn rounded(ns: u64, digits: u32) -> String {
     let length = ns.checked_ilog10().unwrap_or(0) + 1;
     let unit = 10_u64.pow(length.saturating_sub(digits));

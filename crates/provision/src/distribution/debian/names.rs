@@ -32,8 +32,8 @@ fn build(version: String, flavour: Flavour, layout: Layout, guest: &Platform) ->
     Build { distribution: Distro::Debian, version, flavour, release, packages }
 }
 
-/// Returns the builds among some package names, oldest first. Packages that are no bootable build
-/// are left out: unsigned images, debug symbols and metapackages.
+/// Returns the builds among some package names, oldest first. Packages that are not a bootable
+/// build are left out: unsigned images, debug symbols and metapackages.
 pub(crate) fn builds<'a>(
     package_names: impl IntoIterator<Item = &'a str>,
     guest: &Platform,

@@ -127,7 +127,7 @@ impl From<TreeError> for KbuildError {
 }
 
 impl KbuildError {
-    /// Returns whether the error concerns this one kernel, so that others can go on.
+    /// Returns whether the error concerns this one kernel, so that others can continue.
     pub fn is_of_kernel(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! What is kept of a kernel's build so that modules can be built for the kernel later: the headers,
-//! the Makefiles and the programs that Debian's packages of headers hold as well
+//! The files of a kernel's build that the store keeps to build modules for the kernel later: the
+//! headers, the Makefiles and the programs that Debian's packages of headers hold as well
 //! (scripts/package/install-extmod-build of Linux).
 
 use std::{
@@ -49,7 +49,7 @@ pub(crate) fn is_wanted(output: &Path) -> Result<bool, StoreError> {
     Ok(KernelConfig::parse(&text).is_builtin("MODULES"))
 }
 
-/// What modules for one build of a kernel are built from, in the store.
+/// Files from which modules for one build of a kernel are built, in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kit {
     build: Digest,
@@ -251,7 +251,7 @@ mod tests {
         let text = |path: &str| fs::read_to_string(unpacked.join(path)).unwrap();
         assert_eq!(text("Makefile"), "tree/Makefile");
         assert_eq!(text("Module.symvers"), "build/vmlinux.symvers");
-        // What the build made stands before what a source that was built in place has.
+        // Files of the build replace those of a source that was built in place.
         assert_eq!(text("include/generated/stale.h"), "build/include/generated/stale.h");
         let mode = |path: &str| fs::metadata(unpacked.join(path)).unwrap().permissions().mode();
         assert!(mode("scripts/mod/modpost") & 0o111 != 0 && mode(".config") & 0o111 == 0);

@@ -20,7 +20,7 @@ pub(crate) fn missing(
         .find(|symbol| !config.is_builtin(symbol) && exists(symbol))
 }
 
-/// What the guest's init cannot do without, whatever configuration a kernel starts from.
+/// Options that the guest's init needs, whatever configuration a kernel starts from.
 const OF_INIT: [&str; 8] = [
     "BLK_DEV_INITRD",
     "BINFMT_ELF",

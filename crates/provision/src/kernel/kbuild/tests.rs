@@ -233,7 +233,7 @@ fn what_a_killed_process_left_is_removed() {
     let fixture = Fixture::new(MAKE);
     let draft = fixture.store.root().join("builds/.unpack-killed");
     fs::create_dir(&draft).unwrap();
-    // The store's lock is not that of the builds, which may be going on.
+    // The store's lock is not that of the builds, which may still run.
     drop(fixture.store.lock(&|_| ()).unwrap());
     assert!(draft.exists());
     fixture.build(&fixture.recipe(""), &|_| ()).unwrap();
@@ -250,7 +250,7 @@ fn every_input_makes_another_kernel() {
     };
     let same = digest(|_| ());
     assert_eq!(digest(|recipe| recipe.name = "source:6.12.9+A=y".parse().unwrap()), same);
-    // What Debian's package holds is part of the package.
+    // The package's digest covers its configuration already.
     assert_eq!(digest(|recipe| recipe.base.push_str("CONFIG_B=y")), same);
     let changes: [fn(&mut Recipe); 6] = [
         |recipe| recipe.configured.symbols = "+A=n".parse().unwrap(),

@@ -60,7 +60,7 @@ pub(crate) struct Tools {
     pub(super) make: PathBuf,
     pub(super) path: OsString,
     pub(super) environment: Vec<(&'static str, OsString)>,
-    /// What stands before the names of the compiler's tools.
+    /// Prefix of the names of the compiler's tools.
     pub(super) prefix: String,
     pub(super) compiler: String,
     pub(super) host_compiler: String,

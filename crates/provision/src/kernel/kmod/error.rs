@@ -34,7 +34,7 @@ pub enum KmodError {
         /// Path of the build tree.
         tree: PathBuf,
     },
-    /// The Makefile of a kernel's source is another user's, and nobody has allowed it.
+    /// The Makefile of a kernel's source is another user's, and is not allowed.
     #[error(
         "`{}` belongs to the user with the number {owner}, and you are {user}: `{name}` would be built \
          by its Makefile, which can run any command; look at it, and allow it with \

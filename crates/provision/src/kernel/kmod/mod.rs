@@ -174,8 +174,8 @@ fn unbuilt(source: &Source, release: &str) -> impl Fn(KbuildError) -> KmodError 
     }
 }
 
-/// Refuses a build tree that is neither root's nor the user's: whatever is in its Makefile is executed by
-/// the user, who may be root.
+/// Refuses a build tree that is neither root's nor the user's: the user, perhaps root, executes its
+/// Makefile.
 pub(crate) fn check_owners(
     source: &Source,
     tree: &Path,

@@ -85,7 +85,7 @@ impl Tree {
         &self.listed
     }
 
-    /// Returns the first file that somebody else can write to.
+    /// Returns the first file that another user can write to.
     pub(crate) fn stranger(&self) -> Option<&Stranger> {
         self.listed.stranger.as_ref()
     }
@@ -206,7 +206,7 @@ impl Tree {
             };
         let configuration =
             Configuration { configured: job.configured, base: job.base, version: &job.version };
-        // What the tools make of a configuration depends on these files.
+        // The configuration that the tools write depends on these files.
         let is_of_config = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             name.starts_with("Kconfig") || path.starts_with("scripts/") || path == "Makefile"
@@ -220,7 +220,7 @@ impl Tree {
             run("savedefconfig", &[], &mut || ())?;
             run("prepare", &[], &mut || ())?;
             fs::write(&configured, key).map_err(StoreError::at(&configured))?;
-            // What came before is whole.
+            // The earlier steps are complete.
             build.begin()?;
         }
         let steps_expected = configuration.steps_expected();

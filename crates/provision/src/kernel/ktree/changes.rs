@@ -23,7 +23,7 @@ const DIFF_FILES_MAX: usize = DIFF_BYTES_MAX / 50;
 /// The most bytes of these files.
 const CHANGED_BYTES_MAX: usize = 48 << 20;
 
-/// What the kernel's own `.gitattributes` says about the heads of parts of a difference.
+/// The lines of the kernel's own `.gitattributes` about the heads of parts of a difference.
 const ATTRIBUTES: &[u8] =
     b"*.c diff=cpp\n*.h diff=cpp\n*.dts diff=dts\n*.dtsi diff=dts\n*.rs diff=rust\n";
 
@@ -33,7 +33,7 @@ pub(crate) struct Change {
     pub(crate) path: String,
     before: Option<(Kind, ObjectId)>,
     after: Option<Entry>,
-    /// Whether it is new, and nobody told git of it.
+    /// Whether it is new, and not in git's index.
     is_untracked: bool,
 }
 

@@ -39,13 +39,13 @@ pub(crate) struct Checkout {
 pub(crate) struct Listed {
     pub(crate) listing: Listing,
     pub(crate) origin: Origin,
-    /// The first file of a working tree that somebody else can write to.
+    /// The first file of a working tree that another user can write to.
     pub(crate) stranger: Option<Stranger>,
     /// Files of a working tree that are not what its commit holds.
     changes: Vec<Change>,
 }
 
-/// What a recording says about a source.
+/// Description of a source in a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Provenance {
     pub(crate) revision: Option<String>,

@@ -61,7 +61,7 @@ pub(super) fn rows(content: &[u8], format: Format) -> Result<Vec<Row<'_>>, TreeE
     Ok(rows)
 }
 
-/// Lists the files of a commit. Each object on the way to them is what its name says.
+/// Lists the files of a commit. Each object on the way to them has the hash of its name.
 pub(crate) fn files(git: &Git, commit: ObjectId) -> Result<Files, TreeError> {
     let format = git.format;
     let mut objects = Objects::of(git, false)?;

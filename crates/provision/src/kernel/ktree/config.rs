@@ -1,5 +1,5 @@
-//! What of a repository's configuration is taken over: how objects are named, and which reference a
-//! branch follows. git reads the text, without the files that it includes, and starts nothing.
+//! The parts of a repository's configuration that count: how objects are named, and which reference
+//! a branch follows. git reads the text, without the files that it includes, and starts nothing.
 
 use super::{Git, TreeError, object_id::Format};
 

@@ -76,7 +76,7 @@ pub enum TreeError {
     /// The tree was written to meanwhile.
     #[error("`{0}` changed while it was copied; run the command again")]
     Changing(String),
-    /// Others can write to the source, and nobody has allowed its scripts.
+    /// Others can write to the source, and its scripts are not allowed.
     #[error(
         "{stranger}: `{}` would be built by the Makefile of this source, which can run any command; \
          look at it, and allow it with --allow-build-scripts",
@@ -85,7 +85,7 @@ pub enum TreeError {
     Foreign {
         /// Name of the kernel.
         name: String,
-        /// Who can write to what.
+        /// The file, and the users who can write to it.
         stranger: Stranger,
     },
     /// The source cannot be a kernel's.
@@ -119,7 +119,7 @@ pub enum TreeError {
     Stopped {
         /// The tree or the repository.
         path: PathBuf,
-        /// What it did.
+        /// Reason for the stop.
         reason: StopReason,
     },
     /// An object is not what its name says.

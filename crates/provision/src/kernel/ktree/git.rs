@@ -27,7 +27,7 @@ const OUTPUT_MIB_MAX: u64 = 256;
 /// The most of a complaint that is told, in bytes.
 const COMPLAINT_BYTES_MAX: u64 = 1 << 10;
 
-/// What git would otherwise start, write or read by itself.
+/// Settings against programs and files that git would start, write or read by itself.
 const SETTINGS: [&str; 8] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -40,7 +40,7 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// The environment of git: no configuration of the machine or the user, no object in the place of
-/// another one, nothing fetched, and nobody asked for a password.
+/// another one, nothing fetched, and no password asked for.
 const ENVIRONMENT: [(&str, &str); 10] = [
     ("PATH", MACHINE_PATH),
     ("LC_ALL", "C"),

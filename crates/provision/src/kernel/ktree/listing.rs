@@ -1,4 +1,4 @@
-//! The files of a kernel's source, and what they hold.
+//! The files of a kernel's source, and their contents.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use super::{
 const FILE_BYTES_MAX: u64 = BLOB_BYTES_MAX;
 const SOURCE_BYTES_MAX: u64 = 4 << 30;
 
-/// What listing a working tree takes at most. Of Linux it takes 0.3 s.
+/// Bounds of listing a working tree. Linux takes 0.3 s.
 const OF_LISTING: Bounds = Bounds { cpu_s: 8, memory_mib: 400 };
 
 /// A file whose time is younger than this may change without a change of its time.
@@ -34,8 +34,9 @@ const SETTLED_NS: i64 = 2_000_000_000;
 /// The most contents of a repository whose digests are kept.
 const BLOBS_MAX: usize = 400_000;
 
-/// What git takes at the top of a source that was unpacked: Debian's has a `.gitignore` that ignores
-/// everything there, so these patterns, of which the last one decides, stand before its own.
+/// Patterns of the files that git takes at the top of an unpacked source: Debian's has a
+/// `.gitignore` that ignores everything there, so these patterns, of which the last one decides,
+/// stand before its own.
 const UNPACKED: [&str; 7] = [
     "--exclude=!/*",
     "--exclude=/.*",
@@ -59,7 +60,7 @@ pub(crate) struct Listing {
     entries: BTreeMap<String, Entry>,
 }
 
-/// What of a file changes when it is written to.
+/// Attributes of a file that change when it is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marks {
     bytes: u64,
@@ -80,9 +81,9 @@ pub(crate) struct OfFolder {
     pub(crate) listing: Listing,
     /// The names that their contents have, or would have, in the repository.
     pub(crate) ids: BTreeMap<String, ObjectId>,
-    /// New files that nobody told git of.
+    /// New files that are not in git's index.
     pub(crate) untracked: BTreeSet<String>,
-    /// The first of them that somebody else can write to.
+    /// The first of them that another user can write to.
     pub(crate) stranger: Option<Stranger>,
 }
 
@@ -95,7 +96,7 @@ pub(crate) enum Origin {
 }
 
 impl Listing {
-    /// Lists a working tree: what git would take, whether it is committed or not. `committed` are
+    /// Lists a working tree: the files that git would take, committed or not. `committed` are
     /// paths that belong to it even if git's own list lacks them.
     pub(crate) fn of_folder(
         git: &Git,
@@ -265,7 +266,7 @@ impl<'a> Folders<'a> {
         is_real
     }
 
-    /// Keeps the first file or folder that somebody else can write to.
+    /// Keeps the first file or folder that another user can write to.
     fn look_at(&mut self, place: &Path, metadata: &fs::Metadata) {
         if self.stranger.is_none() {
             self.stranger = who(metadata).map(|who| Stranger { path: place.to_owned(), who });
@@ -318,7 +319,8 @@ fn at(path: &Path) -> impl Fn(io::Error) -> TreeError {
     move |error| TreeError::Read { path: path.clone(), error }
 }
 
-/// Returns the paths of `git ls-files -t -z`, and those among them that nobody told git of: `? PATH`.
+/// Returns the paths of `git ls-files -t -z`, and those among them that are not in git's index:
+/// `? PATH`.
 pub(super) fn names(said: &[u8]) -> Result<(BTreeSet<&str>, BTreeSet<String>), TreeError> {
     let (mut paths, mut untracked) = (BTreeSet::new(), BTreeSet::new());
     for row in said.split(|byte| *byte == 0).filter(|row| !row.is_empty()) {

@@ -25,7 +25,7 @@ pub(crate) struct ObjectId {
     length: u8,
 }
 
-/// What an object is.
+/// Kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
     Blob,

@@ -1,5 +1,5 @@
 //! Objects of a repository, whose contents are those that their names say: a name is the hash of
-//! what it names (gitformat-pack(5)), and every object that is read is hashed.
+//! the object (gitformat-pack(5)), and every object that is read is hashed.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -164,7 +164,7 @@ impl Objects {
         }
     }
 
-    /// Says why git does not go on.
+    /// Says why git does not continue.
     fn trouble(&mut self, error: io::Error) -> TreeError {
         match self.output.get_mut().conclude() {
             Ok((_, Some(reason))) => self.git.stopped(reason),

@@ -19,7 +19,7 @@ pub(super) const DEPTH_MAX: u32 = 64;
 const BUILT: [&str; 5] =
     [".config", ".tmp_", "include/config/", "include/generated/", "Module.symvers"];
 
-/// What a path names.
+/// Kind of the file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {

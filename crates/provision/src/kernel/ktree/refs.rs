@@ -19,7 +19,7 @@ const DEPTH_MAX: u32 = 32;
 /// References in which git puts other objects in the place of those that are asked for.
 const REPLACE: &str = "refs/replace/";
 
-/// What a reference holds.
+/// Content of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// The name of an object.
@@ -52,7 +52,7 @@ impl Refs {
     /// Adds the rows of a file of packed references.
     pub(super) fn packed(&mut self, bytes: &[u8]) -> Result<(), TreeError> {
         for line in bytes.split(|byte| *byte == b'\n') {
-            // What a tag names is found in the tag itself.
+            // The tag itself holds the name of its object.
             if line.is_empty() || line.starts_with(b"#") || line.starts_with(b"^") {
                 continue;
             }
@@ -64,7 +64,7 @@ impl Refs {
         Ok(())
     }
 
-    /// Adds the files of a folder. What is no reference is none of git's either.
+    /// Adds the files of a folder. A file that is not a reference is not one for git either.
     fn loose(&mut self, folder: &Path, name: &str, depth: u32) -> Result<(), TreeError> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,

@@ -36,7 +36,7 @@ const LOGS_MAX: usize = 4_096;
 /// First letters of the folders that stand for repositories.
 const PREFIX: &str = "preemptlab-git-";
 
-/// What reading takes at most: one object has at most 256 MiB.
+/// Bounds of reading: one object has at most 256 MiB.
 const OF_READING: Bounds = Bounds { cpu_s: 60, memory_mib: 400 };
 
 /// A repository of a user's.
@@ -44,9 +44,9 @@ const OF_READING: Bounds = Bounds { cpu_s: 60, memory_mib: 400 };
 pub struct Repository {
     /// The folder that was named, or the one above it that has the repository.
     found: PathBuf,
-    /// What a working tree has of its own.
+    /// Folder of the working tree's own files.
     own: PathBuf,
-    /// What all working trees share.
+    /// Folder that all working trees share.
     common: PathBuf,
 }
 

@@ -5,12 +5,12 @@ use std::{fmt, fs, os::unix::fs::MetadataExt, path::PathBuf};
 use preemptlab_model::plain;
 use rustix::process::{getegid, geteuid};
 
-/// A file or folder of a source that somebody else can write to.
+/// A file or folder of a source that another user can write to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranger {
     /// The file or folder.
     pub path: PathBuf,
-    /// Who can write to it.
+    /// The users who can write to it.
     pub who: Who,
 }
 

@@ -216,7 +216,7 @@ fn a_copy_follows_its_tree_and_the_tree_stays_untouched() {
     let after = fixture.copied(&fixture.of_tree());
     assert_eq!(after["kernel/sched/core.c"].0, "int two;\n");
     assert!(!after.contains_key("kernel/fork.c") && !after.contains_key("kernel/link.c"));
-    // What stayed the same has its time.
+    // An unchanged file keeps its time.
     for same in ["Makefile", "Kconfig", "kernel/new.c"] {
         assert_eq!(after[same], copy[same], "{same}");
     }

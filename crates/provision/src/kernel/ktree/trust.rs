@@ -8,8 +8,8 @@ use super::{Repository, Stranger, TreeError, stranger::who};
 /// Files of a source that a build reads first, and that say what belongs to the source.
 const FIRST: [&str; 5] = ["Makefile", "Kconfig", "scripts", ".gitignore", ".gitattributes"];
 
-/// Returns the first file or folder that somebody else can write to, among those that say what a
-/// working tree and its repository are.
+/// Returns the first file or folder that another user can write to, among those that define a
+/// working tree and its repository.
 pub(crate) fn stranger_of_tree(folder: &Path) -> Result<Option<Stranger>, TreeError> {
     let of_tree = FIRST.iter().map(|name| folder.join(name));
     let of_tree = [folder.to_owned()].into_iter().chain(of_tree);
@@ -26,7 +26,7 @@ pub(crate) fn stranger_of_repository(folder: &Path, repository: &Repository) -> 
     paths.into_iter().find_map(|path| stranger(&path))
 }
 
-/// Says who else can write to a file or folder. One that is not there is nobody's.
+/// Says who else can write to a file or folder. `None` for one that is not there.
 fn stranger(path: &Path) -> Option<Stranger> {
     // A link's own mode says nothing.
     let target = fs::metadata(path).ok()?;

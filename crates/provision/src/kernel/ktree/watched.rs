@@ -31,7 +31,7 @@ const WRITTEN_BYTES_MAX: u64 = 64 << 20;
 /// The most levels of programs that start programs.
 const LEVELS_MAX: u32 = 4;
 
-/// What a program may take.
+/// Bounds of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// CPU time, in seconds.

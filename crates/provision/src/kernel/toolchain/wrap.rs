@@ -76,7 +76,7 @@ fn is_compiler(name: &str) -> bool {
     version.is_some_and(|version| version.parse::<u32>().is_ok())
 }
 
-/// Returns whether a file is an executable that is no library, no script, and not wrapped.
+/// Returns whether a file is an executable that is not a library, not a script, and not wrapped.
 fn is_program(path: &Path, name: &str) -> io::Result<bool> {
     if name.contains(".so") || name.ends_with(PROGRAM_SUFFIX) {
         return Ok(false);

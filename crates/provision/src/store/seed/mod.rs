@@ -1,4 +1,4 @@
-//! What a worker's store needs, in one file.
+//! The content that a worker's store needs, in one file.
 //!
 //! ```text
 //! seed.json                  whose it is
@@ -7,8 +7,8 @@
 //! images/SHA256              guest images
 //! ```
 //!
-//! The file is a tar archive in one frame of zstd with a checksum. Names are sorted and nobody's times or
-//! numbers are in it, so that the same content gives the same bytes.
+//! The file is a tar archive in one frame of zstd with a checksum. Names are sorted, and it holds no
+//! times and no users' numbers, so that the same content gives the same bytes.
 
 mod stream;
 mod unfold;

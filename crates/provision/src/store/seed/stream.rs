@@ -13,7 +13,7 @@ use zstd::stream::read::Decoder;
 /// Most bytes that a seed unpacks to: some 600 MB of four kernels.
 const SEED_BYTES_MAX: u64 = 16 << 30;
 
-/// What a seed may unpack to, however small it is: there are files of zeros.
+/// Bytes to which every seed may unpack, however small it is: there are files of zeros.
 const ROOM_BYTES: u64 = 1 << 30;
 
 /// How many times its own size a seed may unpack to beyond that; seeds have 3.
@@ -31,7 +31,7 @@ pub(super) struct Stream {
     counts: Rc<Counts>,
 }
 
-/// How many bytes were read, and what they became.
+/// Numbers of read bytes and of unpacked bytes.
 #[derive(Default)]
 struct Counts {
     packed: Cell<u64>,

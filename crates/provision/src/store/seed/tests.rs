@@ -65,7 +65,7 @@ fn a_seed_grows_into_the_same_store() {
     fs::remove_file(store.kernel_image(Digest::of(b"kernel"))).unwrap();
     assert!(!has(&store, &made.contents));
     assert!(has(&made.unpack("worker").unwrap(), &made.contents));
-    // What is whole needs no seed.
+    // A complete store needs no seed.
     fs::remove_file(made.path("seed")).unwrap();
     made.unpack("worker").unwrap();
     assert!(made.unpack("other").unwrap_err().contains("cluster prepare"));

@@ -99,7 +99,7 @@ fn grid(axis: &Axis, scale: Scale, bottom: f64) -> String {
 }
 
 /// Returns the height of each line's label. Those of lines that end at one kernel stand apart, and
-/// where other lines go on, above or below these if there is room.
+/// where other lines continue, above or below these if there is room.
 fn ends(lines: &[Line], axis: &Axis, top: f64, bottom: f64, y: &impl Fn(f64) -> f64) -> Vec<f64> {
     let place = |value: &Value| axis.places[value.kernel];
     let end = |line: &Line| line.values.last().map(place);

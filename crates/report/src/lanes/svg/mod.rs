@@ -25,7 +25,7 @@ use crate::{
     xml::escape,
 };
 
-/// The axis has so many steps at most.
+/// Most steps of the axis.
 const STEPS_MAX: u64 = 12;
 
 /// Draws the lanes of threads, interrupts and softirqs as an SVG.

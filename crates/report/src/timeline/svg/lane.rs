@@ -30,7 +30,7 @@ const GAP: f64 = 26.0;
 
 const SEAM: f64 = 0.6;
 
-/// Shortened names have so many characters at least.
+/// Fewest characters of a shortened name.
 const NAME_CHARS_MIN: f64 = 6.0;
 
 /// Timeline with its caption.

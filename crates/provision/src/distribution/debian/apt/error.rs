@@ -183,7 +183,7 @@ pub enum AptError {
         /// The suites that cannot be used, and why.
         left_out: Vec<LeftOut>,
     },
-    /// A text is no name or version of a package.
+    /// A text is not a name or version of a package.
     #[error(transparent)]
     Name(#[from] ParseTextError),
     /// No suite has the package.

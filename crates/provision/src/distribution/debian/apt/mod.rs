@@ -68,7 +68,7 @@ impl<'a> Apt<'a> {
 
     fn find_all(&self, wanted: &[Wanted]) -> Result<Vec<Option<Candidate>>, AptError> {
         let mut arguments = vec!["show"];
-        // Preferring a version takes apt some time, which is saved where there is no choice.
+        // Preferring a version takes apt some time, which one version does not need.
         if wanted.iter().any(|wanted| wanted.version.is_none()) {
             arguments.push("--no-all-versions");
         }
