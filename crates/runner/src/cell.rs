@@ -35,7 +35,7 @@ impl<'a> Cell<'a> {
     ///
     /// # Errors
     ///
-    /// When the run was cancelled or the host cannot go on, and nothing may be recorded.
+    /// When the run was cancelled or the host cannot continue, and nothing may be recorded.
     pub fn judge(&self, result: Result<Execution, Stop>) -> Result<CellRecord, Stop> {
         outcome::record(self.inputs, self.workload, result)
     }

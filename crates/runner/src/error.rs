@@ -10,7 +10,7 @@ pub enum RunError {
     /// The user ended the run.
     #[error("interrupted; the same command goes on from here")]
     Cancelled,
-    /// The host cannot go on.
+    /// The host cannot continue.
     #[error("{0}")]
     Host(String),
     /// A cell in virtual time is a pure function of its inputs.

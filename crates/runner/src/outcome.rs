@@ -11,7 +11,7 @@ const CONSOLE_LINES_MAX: usize = 40;
 ///
 /// # Errors
 ///
-/// When the run was cancelled or the host cannot go on, and nothing may be recorded.
+/// When the run was cancelled or the host cannot continue, and nothing may be recorded.
 pub fn record(
     inputs: &CellInputs,
     workload: &Workload,

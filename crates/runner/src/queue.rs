@@ -72,12 +72,12 @@ impl<'a> Queue<'a> {
         Ok(queue)
     }
 
-    /// Returns the distinct boots of the cells that nobody has taken.
+    /// Returns the distinct boots of the cells that no worker has taken.
     pub fn boots(&self) -> Vec<&'a SnapshotInputs> {
         boots_of(&self.state().waiting)
     }
 
-    /// Counts the cells that nobody has taken.
+    /// Counts the cells that no worker has taken.
     pub fn waiting(&self) -> usize {
         self.state().waiting.len()
     }
@@ -137,15 +137,16 @@ impl<'a> Queue<'a> {
             }
         }
         let cache = self.options.cache.as_ref().filter(|_| !is_failed(record));
-        // The cache first: whoever is killed in between finds the cell there. What the recording alone
-        // has may be somebody else's, and never gets into the cache. A cache that cannot be written to
-        // takes nothing from the recording.
+        // The cache first: after a kill in between the next run finds the cell there. A cell that only
+        // the recording has may be another user's, and never gets into the cache. A cache that cannot
+        // be written to does not harm the recording.
         let cached = cache.map_or(Ok(()), |cache| self.put_in_cache(cache, record));
         self.writer.cells().put(record)?;
         cached
     }
 
-    /// Puts a cell into the cache, and before it what is known of its instants: a cell there has both.
+    /// Puts a cell into the cache, and before it the findings about its instants: a cell there has
+    /// both.
     fn put_in_cache(&self, cache: &CellFolder, record: &CellRecord) -> Result<(), RunError> {
         // One that was executed again for what was missing.
         if let Ok(Some(before)) = cache.get(record.id)

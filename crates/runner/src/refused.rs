@@ -1,9 +1,9 @@
-//! Settings that a guest's kernel refused: what an error of errno(3) means for the setting.
+//! Settings that a guest's kernel refused: the meaning of an error of errno(3) for the setting.
 
 use preemptlab_experiment::is_known_parameter;
 use preemptlab_protocol::{Failure, Job, Refusal, Setting};
 
-/// What an error of errno(3) says of a setting, by its number on Linux.
+/// Returns the meaning of an error of errno(3) for a setting, by its number on Linux.
 fn meaning(errno: i32) -> Option<&'static str> {
     Some(match errno {
         libc::EACCES | libc::EROFS => "the file is there to be read only",

@@ -12,7 +12,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// [`RunError`]; a cell that fails is no error but a record.
+/// [`RunError`]; a failed cell is not an error but a record.
 pub fn run(
     writer: &RecordingWriter,
     backend: &dyn Backend,
@@ -30,7 +30,7 @@ pub fn run(
 ///
 /// # Errors
 ///
-/// [`RunError`]; a cell that fails is no error but a record.
+/// [`RunError`]; a failed cell is not an error but a record.
 pub fn work(
     queue: &Queue<'_>,
     backend: &dyn Backend,

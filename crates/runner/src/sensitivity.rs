@@ -9,7 +9,7 @@ use crate::{
     workers,
 };
 
-/// What the lookahead of the virtual CPUs' clocks is divided by.
+/// Divisors of the lookahead of the virtual CPUs' clocks.
 const DIVISORS: [u32; 2] = [2, 4];
 
 /// A cell that was executed with a smaller lookahead than the recorded one.
@@ -28,7 +28,7 @@ pub struct Narrowed {
 ///
 /// # Errors
 ///
-/// When the recording cannot be read, or the host cannot go on.
+/// When the recording cannot be read, or the host cannot continue.
 pub fn sensitivity(
     recording: Derived<'_>,
     backend: &dyn Backend,

@@ -13,7 +13,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// When the host cannot go on, or a cell does not say the same again.
+/// When the host cannot continue, or a cell does not say the same again.
 pub fn trace(
     recording: Derived<'_>,
     ids: &BTreeSet<CellId>,

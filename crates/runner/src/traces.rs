@@ -20,7 +20,7 @@ pub type KernelOf<'a> = dyn Fn(&CellInputs) -> Result<Arc<Kernel>, Untraceable> 
 pub enum Untraceable {
     /// The kernel cannot be traced, for this reason; other kernels may be.
     Kernel(String),
-    /// The run cannot go on.
+    /// The run cannot continue.
     Run(RunError),
 }
 
@@ -31,17 +31,17 @@ pub struct Traces<'a> {
     pub folder: &'a TraceFolder,
     /// The kernel of a cell, ready to be traced. May execute something to find out.
     pub kernel: &'a KernelOf<'a>,
-    /// What is kept.
+    /// The kept parts.
     pub kept: Kept<'a>,
 }
 
-/// What is kept of the stream that an execution writes.
+/// The kept parts of the stream that an execution writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Kept<'a> {
-    /// What it says. A cell whose kernel cannot be traced is executed without a stream, and the reason is
+    /// Its findings. A cell whose kernel cannot be traced is executed without a stream, and the reason is
     /// kept. The stream grows in this folder, which need not be on the recording's disk.
     Findings(&'a TraceFolder),
-    /// The stream, and what it says. A cell whose kernel cannot be traced fails.
+    /// The stream, and its findings. A cell whose kernel cannot be traced fails.
     Stream,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Traces<'_> {
     }
 }
 
-/// What an execution has left besides its result, which is not kept yet.
+/// Output of an execution besides its result, which is not kept yet.
 pub(crate) enum Traced {
     /// The stream, and the kernel with which it is read.
     Stream(File, Arc<Kernel>),

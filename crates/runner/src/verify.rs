@@ -34,7 +34,7 @@ impl Verdict {
 ///
 /// # Errors
 ///
-/// When the recording cannot be read, or the host cannot go on.
+/// When the recording cannot be read, or the host cannot continue.
 pub fn verify(
     recording: Derived<'_>,
     backend: &dyn Backend,

@@ -148,7 +148,7 @@ fn findings_are_kept_without_a_trace_and_come_out_of_the_cache() {
     lab.run("d", false, &kernel).unwrap();
     assert!(lab.traces("d").has_findings(id));
     assert_eq!(lab.executed(), [4, 4]);
-    // What a recording has finished stays as it is.
+    // A finished cell of a recording stays as it is.
     lab.traces("d").remove(id).unwrap();
     lab.run("d", false, &kernel).unwrap();
     assert_eq!(lab.executed(), [4, 4]);

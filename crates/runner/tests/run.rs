@@ -371,7 +371,7 @@ fn a_taker_gets_cells_of_one_boot_and_each_cell_is_handed_out_once() {
     ids.dedup();
     assert_eq!(ids.len(), 8);
 
-    // What does not come back is handed out by the next queue.
+    // The next queue hands out the cells that do not come back.
     let queue = Queue::new(&writer, &fake, &options, &|_| ()).unwrap();
     assert_eq!(queue.waiting(), 8);
 }

@@ -86,7 +86,7 @@ impl Serialize for Model {
     None => "; the models are none, voluntary, full, lazy, rt and rt-lazy".to_owned(),
 })]
 pub struct ParseModelError {
-    /// Name that is no model.
+    /// Name that is not a model.
     pub name: String,
     /// The nearest valid name.
     pub nearest: Option<&'static str>,

@@ -103,7 +103,7 @@ fn waits_are_timed_from_when_they_were_over() {
     assert_eq!(wait(0, 0).latency_ns, Some(3 * MS));
     // A sleep counts from its own beginning.
     assert_eq!((wait(0, 1).due_ns, wait(0, 1).latency_ns), (Some(10 * MS), Some(MS)));
-    // The first event was over before anybody waited.
+    // The first event was over before any thread waited.
     let nic = Cause::Interrupt { name: "nic".into(), event: Some(2) };
     assert_eq!(wait(1, 1).cause, nic);
     assert_eq!((wait(1, 1).due_ns, wait(1, 1).latency_ns), (Some(20 * MS), Some(4 * MS)));
@@ -323,7 +323,7 @@ fn a_deadlock_is_said_in_words() {
             "before step 2: waits for a CPU or is not done with it",
         ]
     );
-    // b waits for c from 1 ms to the end, and nobody can have held the futex before a.
+    // b waits for c from 1 ms to the end, and no thread can have held the futex before a.
     let blocked: Vec<u64> = outcome.threads.iter().map(|thread| thread.blocked_ns() / MS).collect();
     assert_eq!(blocked, [98, 99, 99, 0, 0, 0]);
     let cycles: Vec<String> = outcome.cycles.iter().map(ToString::to_string).collect();

@@ -13,7 +13,7 @@ use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 /// Experiments per number: the standard error of a coverage of 95 % is 0.15 points.
 const EXPERIMENTS: usize = 20_000;
 
-/// Experiments per number where each of them goes on until it is decided.
+/// Experiments per number where each of them continues until it is decided.
 const SEQUENCES: usize = 2_000;
 
 /// Largest number of replicates of a sequence.

@@ -1,5 +1,5 @@
 //! How often `gate` finds a slowdown, and how often one that is none, by simulation: the table of
-//! docs/gate.md. The noise is normal, so this is what the method does, and not what a kernel does.
+//! docs/gate.md. The noise is normal, so the rates are those of the method, and not of a kernel.
 
 #![allow(clippy::print_stdout)]
 

@@ -33,7 +33,7 @@ impl Serialize for Baseline {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` names no baseline: {reason}")]
 pub struct ParseBaselineError {
-    /// Text that is no baseline.
+    /// Text that is not a baseline.
     pub text: String,
     /// Error in the text.
     pub reason: String,

@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(comparison.groups[0].metrics(), ["omitted"]);
     }
 
-    /// Returns so many replicates of two modes, of which the first has this p99.
+    /// Returns `replicates` of two modes, of which the second has this p99.
     fn pair(replicates: std::ops::RangeInclusive<u32>, look: u32, p99: f64) -> Vec<MeasuredCell> {
         let cells = replicates.flat_map(|replicate| {
             let noise = f64::from(replicate * 7 % 11) * 0.1;

@@ -31,7 +31,7 @@ pub struct Comparison {
     /// Number of looks at the results before each decision whether to go on; 1 when the number of
     /// replicates was fixed in advance.
     pub looks: u32,
-    /// What time counts in the cells in virtual time, for the caption.
+    /// Costs that virtual time counts in the cells, for the caption.
     #[serde(skip)]
     #[ts(skip)]
     pub costs: BTreeSet<CellCost>,
@@ -202,7 +202,7 @@ impl Configuration {
         self.summaries.iter().find(|summary| summary.name == *metric)
     }
 
-    /// Returns the samples behind a metric; `None` for a metric that is no statistic of samples.
+    /// Returns the samples behind a metric; `None` for a metric that is not a statistic of samples.
     pub fn samples(&self, metric: &MetricName) -> Option<&Samples> {
         let (of, _) = metric.statistic()?;
         self.samples.iter().find(|samples| samples.of == *of)

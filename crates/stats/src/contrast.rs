@@ -19,7 +19,7 @@ pub struct Contrast {
     change: f64,
     /// Interval of the difference between the values as they were read.
     difference: Interval,
-    /// Nanoseconds of the unit; `None` for a metric that is no time.
+    /// Nanoseconds of the unit; `None` for a metric that is not a time.
     unit_ns: Option<f64>,
     resolution: Resolution,
     /// Number of replicates of both in which nothing happened, so that they have no value.
@@ -165,8 +165,8 @@ pub fn more_replicates(ratio: f64, interval: Interval, n: usize, margin: Share) 
     more_on_scale(libm::log(ratio).abs(), half, libm::log1p(margin.number()), n)
 }
 
-/// Estimates the number of replicates beyond `n` that would decide a comparison, on a scale where 0 is no
-/// difference: by the distance from it, half of the interval's width, and the margin.
+/// Estimates the number of replicates beyond `n` that would decide a comparison, on a scale where 0 means
+/// no difference: by the distance from it, half of the interval's width, and the margin.
 fn more_on_scale(distance: f64, half: f64, margin: f64, n: usize) -> Option<u32> {
     let target = distance.max(margin - distance);
     let lacking = REPLICATES_MIN.saturating_sub(n).max(1) as f64;

@@ -23,8 +23,8 @@ pub struct Effect {
     pub verdict: Verdict,
 }
 
-/// Verdict on a metric, beside that of a baseline or of a base kernel. Worse is what is certainly worse, and
-/// may be so by more than the margin. Better is the like in the other direction; a gate, which asks whether a
+/// Verdict on a metric, beside that of a baseline or of a base kernel. Worse means certainly worse, and
+/// perhaps by more than the margin. Better is the like in the other direction; a gate, which asks whether a
 /// kernel is worse, says so of half the margin already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case")]

@@ -5,7 +5,7 @@ use crate::{Comparison, Configuration, Group};
 /// Largest probability of calling something a difference where there is none: 5 %.
 const ALPHA: f64 = 0.05;
 
-/// Number of looks at the results before each decision whether to go on. Looking again and again
+/// Number of looks at the results before each decision whether to continue. Looking again and again
 /// until a difference appears finds differences by chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Looks {
@@ -21,8 +21,8 @@ pub enum Looks {
 
 impl Looks {
     /// Returns the number of replicates at the next look of a configuration that is undecided with
-    /// so many: half as many more. Few looks spend little of the level, and none comes much too
-    /// late.
+    /// `replicates`: half as many more. Few looks spend little of the level, and none comes much
+    /// too late.
     pub fn next(replicates: u32) -> u32 {
         replicates.saturating_add((replicates / 2).max(2))
     }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{Rule, compare};
 
-    /// On one of the machines `full` differs from `none`, on the other nobody can tell.
+    /// On one of the machines `full` differs from `none`, on the other the data cannot tell.
     fn cell(machine: &str, preempt: PreemptMode, replicate: u32) -> MeasuredCell {
         let is_apart = machine == "apart" && preempt == PreemptMode::Full;
         let value = if is_apart { 50.0 } else { 100.0 } + f64::from(replicate * replicate % 5);

@@ -19,7 +19,7 @@ pub enum Margin {
     Time(u64),
 }
 
-/// The text is no margin.
+/// The text is not a margin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no margin; expected a percentage between 0% and 100%, such as `5%`, or a time, such as `20us`, \
@@ -75,7 +75,7 @@ impl FromStr for GivenMargin {
     }
 }
 
-/// Reason why margins do not fit each other, or what was measured.
+/// Reason why margins do not fit each other, or the metrics.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MarginError {
     /// There are two of one kind.
@@ -180,7 +180,7 @@ impl Margins {
     }
 
     /// Returns the margin of a metric: its own, that of latencies for a statistic of a latency where there is
-    /// one, and else the share. The margin of what has no unit of time is always a share.
+    /// one, and else the share. The margin of a metric without a unit of time is always a share.
     pub fn of(&self, metric: &MetricName, unit: &str) -> Margin {
         let is_time = ns_of(unit).is_some();
         let own = self.own.iter().find(|(name, _)| name == metric).map(|(_, own)| *own);

@@ -19,7 +19,7 @@ impl Comparison {
         }
         for group in &mut self.groups {
             group.metrics.retain(|info| kept.contains(&info.name));
-            // What is asked for by its name is shown.
+            // A metric that the user names is shown.
             group.metrics.iter_mut().for_each(|info| info.headline = true);
             for configuration in &mut group.configurations {
                 configuration.summaries.retain(|summary| kept.contains(&summary.name));

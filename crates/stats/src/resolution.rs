@@ -27,7 +27,7 @@ impl Resolution {
         self.0
     }
 
-    /// Returns whether a difference of so much may be none: both values are known to a step.
+    /// Returns whether a difference may be none, since both values are known to a step.
     pub fn hides(self, difference: f64) -> bool {
         self.0 > 0.0 && difference.abs() <= self.0 * (1.0 + ROUNDING)
     }

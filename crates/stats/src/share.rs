@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share(f64);
 
-/// The text is no share.
+/// The text is not a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no margin; expected a percentage between 0% and 100%, such as `5%`")]
 pub struct ParseShareError(String);
@@ -16,7 +16,7 @@ impl Share {
     /// The margin of comparisons: 5 %.
     pub const COMPARISON: Self = Self(0.05);
 
-    /// The margin of gates, of metrics that are no latency: 3 %.
+    /// The margin of gates, of metrics that are not latencies: 3 %.
     pub const GATE: Self = Self(0.03);
 
     /// Creates a share; `None` unless it is between 0 and 1, both excluded.
@@ -38,7 +38,7 @@ impl Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rounded to what somebody may have typed.
+        // Rounded to digits that a user may have typed.
         write!(f, "{}%", (self.0 * 1e8).round() / 1e6)
     }
 }

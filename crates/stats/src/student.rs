@@ -6,7 +6,7 @@ const HALVINGS: u32 = 200;
 /// Terms of the continued fraction at most; it converges after some dozens.
 const TERMS_MAX: u32 = 500;
 
-/// Returns the probability that a variable of so many degrees of freedom is above `t`.
+/// Returns the probability that a variable of `degrees` of freedom is above `t`.
 pub fn upper_tail(t: f64, degrees: f64) -> f64 {
     let half = incomplete_beta(degrees / (degrees + t * t), degrees / 2.0, 0.5) / 2.0;
     if t < 0.0 { 1.0 - half } else { half }

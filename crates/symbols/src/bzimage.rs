@@ -25,7 +25,7 @@ const XZ_BYTES_MAX: u64 = 1 << 30;
 ///
 /// # Errors
 ///
-/// When it is no image that QEMU can boot.
+/// When it is not an image that QEMU can boot.
 pub fn release_of(image: &[u8]) -> Result<String, BzImageError> {
     check(image, BOOTABLE)?;
     // The pointer is relative to 0x200, and zero means that there is no string.

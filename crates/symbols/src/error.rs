@@ -23,7 +23,7 @@ pub enum SymbolError {
     },
 }
 
-/// Reason why a file is no kernel's image.
+/// Reason why a file is not a kernel's image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BzImageError {
     /// The header's magic is missing.
@@ -40,7 +40,7 @@ pub enum BzImageError {
 /// Reason why a kernel's types cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypesError {
-    /// The image is no bzImage, or one that does not say where the kernel proper is.
+    /// The image is not a bzImage, or does not say where the kernel proper is.
     #[error("the kernel's image cannot be read: {0}")]
     Image(#[from] BzImageError),
     /// The image is shorter than its header says.

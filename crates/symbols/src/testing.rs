@@ -2,7 +2,7 @@
 
 use crate::btf::kind;
 
-/// Returns a bzImage with so many sectors of real-mode code and this compressed kernel.
+/// Returns a bzImage with `sectors` of real-mode code and this compressed kernel.
 pub(crate) fn bzimage(sectors: u8, payload: &[u8]) -> Vec<u8> {
     // Something is between the real-mode code and the kernel, as in a real image.
     const OFFSET: usize = 0x123;

@@ -4,7 +4,7 @@ use preemptlab_model::{
 };
 use preemptlab_protocol::{FORMAT, Job, LoadStart};
 
-/// Returns a machine with so many CPUs, on which every instruction takes as long.
+/// Returns a machine with `cpus` CPUs, on which every instruction takes the same time.
 pub fn machine(cpus: u32) -> Machine {
     Machine {
         arch: Arch::Amd64,

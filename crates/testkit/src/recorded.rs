@@ -13,7 +13,7 @@ use preemptlab_recording::Image;
 pub enum Cell {
     /// The measurements of the committed cell.
     Measured,
-    /// The measurements of the committed cell, each latency so many microseconds later.
+    /// The measurements of the committed cell, each latency longer by this number of microseconds.
     Later(u64),
     /// A cell that used up its virtual time.
     Failed,
@@ -120,7 +120,7 @@ fn outcome(sound: &CellRecord, mode: &str, cell: Cell) -> Option<Outcome> {
     Some(Outcome::Completed { digest, report })
 }
 
-/// Returns cyclictest's output with every sample so much later.
+/// Returns cyclictest's output with every sample later by `later_us`.
 fn delayed(text: &str, later_us: u64) -> String {
     let mut output: serde_json::Value = serde_json::from_str(text).unwrap();
     let thread = &mut output["thread"]["0"];

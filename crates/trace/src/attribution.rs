@@ -1,4 +1,5 @@
-//! What of a trace belongs to functions: sections that begin in them, and instants at which they ran.
+//! The parts of a trace that belong to functions: sections that begin in them, and instants at which they
+//! ran.
 //!
 //! Only the stack at the end of a section says for whom a lock was taken, so that a section is known to be
 //! a function's when it is over. A first pass finds them for a second one.

@@ -8,8 +8,8 @@
 //! way. The largest such latency over all `t` is the bound of the probe's maximum over all phases.
 //!
 //! With several CPUs something may be in the way of the switch itself: the scheduler waits for locks
-//! that another CPU holds. What the switch of a late wakeup costs is then no longer in the cheapest
-//! wakeup, and the most expensive one that was observed takes its place.
+//! that another CPU holds. The cheapest wakeup then no longer has the cost of a late wakeup's
+//! switch, and the most expensive observed wakeup takes its place.
 
 use std::collections::VecDeque;
 
@@ -171,7 +171,7 @@ pub(crate) struct Closures {
     all: Sums,
 }
 
-/// What is known of a CPU.
+/// State of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct OfCpu {
     is_met: bool,
@@ -452,7 +452,7 @@ mod tests {
             cpus.iter().for_each(|cpu| closures.cpus[*cpu].is_met = true);
             closures.cpus[1].switching_ns = Some(since_ns);
             for cpu in [1, 0] {
-                // What is in the way of it says nothing about the floor.
+                // A wakeup with something in its way says nothing about the floor.
                 closures.recent = [closed(cpu, 0, 30_000)].into();
                 closures.probed(&Wakeup { due_ns: 1, ..wakeup(cpu) });
             }

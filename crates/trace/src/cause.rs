@@ -76,7 +76,7 @@ impl Cause {
         Self::Return,
     ];
 
-    /// Returns whether the CPU was another task's, or nobody's, by the scheduler's own decision.
+    /// Returns whether the CPU had another task, or none, by the scheduler's own decision.
     pub fn is_decision(self) -> bool {
         matches!(
             self,

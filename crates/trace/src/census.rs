@@ -5,7 +5,7 @@
 //! and at `cond_resched()`; under voluntary also at `might_sleep()`, which then calls the same function.
 //! A stretch between two such places is closed (see `bound`). Were a site removed, the two stretches
 //! around each of its calls would be one. The computation leaves the course of the trace as it is: a
-//! call that switched would only have gone on.
+//! call that switched would only have continued.
 
 use std::{collections::BTreeMap, io::Read};
 
@@ -40,7 +40,7 @@ pub struct Census {
     pub unknown: u64,
 }
 
-/// What one call site of `cond_resched()` did.
+/// Effects of one call site of `cond_resched()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CallSite {
     /// Number of calls at which the scheduler might have switched.
@@ -71,8 +71,8 @@ impl Census {
 }
 
 /// Takes the census of the calls between a probe's first wakeup and its last in a window, which is on
-/// `CLOCK_MONOTONIC`; without a probe, of all in the window. What programs with the probe's name do
-/// themselves, such as `mlockall()` before they measure, is no part of the load.
+/// `CLOCK_MONOTONIC`; without a probe, of all in the window. The own work of programs with the
+/// probe's name, such as `mlockall()` before they measure, is not a part of the load.
 ///
 /// # Errors
 ///
@@ -132,7 +132,7 @@ struct Counting {
     cpus: BTreeMap<u32, Course>,
 }
 
-/// What a CPU has done since it last could switch.
+/// Course of a CPU since it last could switch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Course {
     /// Start of the closed stretch that it is in, in nanoseconds.

@@ -1,4 +1,4 @@
-//! Changes of a kernel's functions that nobody has made yet.
+//! Assumed changes of a kernel's functions.
 
 use std::collections::BTreeMap;
 

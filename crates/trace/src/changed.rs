@@ -23,7 +23,7 @@ struct Held {
     own_ns: u64,
 }
 
-/// A section that began then, and what the change makes of it, if its function has one.
+/// A section that began then, and its changed form, if its function has a change.
 type Section = Option<(Since, Option<Held>)>;
 
 /// A CPU of the changed kernel.

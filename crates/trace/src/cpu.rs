@@ -11,7 +11,7 @@ use crate::{
     kernel::{Kernel, Point},
 };
 
-/// `PREEMPT_NEED_RESCHED` in `preempt_count`, which is no part of the count.
+/// `PREEMPT_NEED_RESCHED` in `preempt_count`, which is not a part of the count.
 const NEED_RESCHED: u32 = 1 << 31;
 
 /// Value of one level of `softirq` in `preempt_count` (`SOFTIRQ_OFFSET`, include/linux/preempt.h)
@@ -273,7 +273,7 @@ impl Machine {
 
     fn switch(&mut self, cpu: u32, previous: u64, next: u64) {
         let cpu = self.cpus.entry(cpu).or_default();
-        // Who spins does not sleep, and no handler does.
+        // A task that spins does not sleep, and no handler does.
         cpu.waits.clear();
         cpu.device_depth = None;
         let frames = std::mem::take(&mut cpu.frames);

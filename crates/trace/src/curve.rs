@@ -8,7 +8,7 @@ const STEPS: [u64; 20] = [
     6310, 7079, 7943, 8913,
 ];
 
-/// The first decade begins at so many nanoseconds.
+/// Beginning of the first decade, in nanoseconds.
 const FIRST_NS: u64 = 100;
 
 /// Decades, up to 100 s.

@@ -144,7 +144,7 @@ fn a_task_that_precedes_the_woken_one_has_a_cause_of_its_own() {
     assert_eq!(late(0, program(0)), Cause::EqualTask);
 }
 
-/// Who is less urgent has to give way, unless the scheduler has chosen it.
+/// A less urgent task has to give way, unless the scheduler has chosen it.
 #[test]
 fn a_task_that_chosen_again_is_throttled_or_behind_the_fair_server() {
     let late = |prio, other: i32, by_server, kernel: &Kernel| {

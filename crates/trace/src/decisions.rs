@@ -22,7 +22,7 @@ pub(crate) struct Decisions {
     is_queued: bool,
     /// The scheduler has chosen a task since.
     has_chosen: bool,
-    /// The current task has been told to give way later, and goes on in the kernel meanwhile.
+    /// The current task has been told to give way later, and continues in the kernel meanwhile.
     is_told_lazily: bool,
 }
 

@@ -30,7 +30,7 @@ pub const STACK_WORDS_MAX: u64 = 128;
 /// The most values that an event may carry.
 pub const VALUES_MAX: usize = 16;
 
-/// A kernel has some 20,000 sites; a stream with more is no trace of one.
+/// A kernel has some 20,000 sites; a stream with more is not a trace of one.
 const SITES_MAX: usize = 1 << 18;
 
 /// Largest number of CPUs of a kernel (`NR_CPUS_RANGE_END`, arch/x86/Kconfig).
@@ -161,7 +161,7 @@ impl<R: Read> Decoder<R> {
     ///
     /// # Errors
     ///
-    /// When it is no trace, or of another format.
+    /// When it is not a trace, or of another format.
     pub fn new(source: R, program: &TraceProgram) -> Result<Self, TraceError> {
         let count = |operands: usize| u8::try_from(operands).map_err(|_| TraceError::Program);
         let probes = program.probes.iter();

@@ -1,9 +1,9 @@
 //! Scheduling delays: from a wakeup to the CPU, of every fair task.
 //!
-//! A fair probe wakes some hundred times a window; the trace has every wakeup of every task. A delay is what
-//! `perf sched latency` shows for a wakeup, from `try_to_wake_up` to the switch to the task. The wait of a task
-//! that was preempted is none, nor is the first run of a new task. The tasks' own state is not recorded: a call
-//! that wakes a task which is preempted, and so needs no wakeup, counts as one.
+//! A fair probe wakes some hundred times a window; the trace has every wakeup of every task. A delay lasts
+//! from `try_to_wake_up` to the switch to the task, as in `perf sched latency`. The wait of a task that was
+//! preempted is none, nor is the first run of a new task. The tasks' own state is not recorded: a call that
+//! wakes a task which is preempted, and so needs no wakeup, counts as one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -82,7 +82,8 @@ impl Delays {
     }
 }
 
-/// Returns the program of a task by its name. What a metric's name cannot hold becomes `_`.
+/// Returns the program of a task by its name. A character that a metric's name cannot hold becomes
+/// `_`.
 fn program(comm: &str) -> String {
     let name = comm.split(['/', ':']).next().unwrap_or_default();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
@@ -224,7 +225,7 @@ mod tests {
             switch(&mut stream, ns + 5_000, WORKER, HELPER);
             switch(&mut stream, ns + 6_000, HELPER, IDLE);
         }
-        // A real-time task is none, nor what is woken behind the window.
+        // Neither a real-time task counts, nor a wakeup behind the window.
         stream.probe(500_000, "try_to_wake_up", &[PROBING]);
         switch(&mut stream, 500_400, IDLE, PROBING);
         switch(&mut stream, 500_800, PROBING, IDLE);

@@ -64,7 +64,7 @@ fn a_probe_that_is_elsewhere_belongs_to_another_kernel() {
     assert!(matches!(error, TraceError::Program), "{error}");
 }
 
-/// A CPU that is behind is no damage where each CPU has a clock, and is where they share one.
+/// A CPU that is behind is damage where the CPUs share a clock, and not where each has one.
 #[test]
 fn the_time_of_each_cpu_goes_forward() {
     let of = |mut stream: Stream| {
@@ -78,7 +78,7 @@ fn the_time_of_each_cpu_goes_forward() {
     stream.on(0).probe(1_000, "__schedule", &[]).on(1).probe(1_000, "__schedule", &[]);
     stream.on(0).probe(900, "__schedule", &[]);
     assert!(matches!(read(&stream.finish()), Err(TraceError::Corrupted { .. })));
-    // No kernel has so many CPUs, each of which would take memory.
+    // No kernel has a CPU of this number. Each CPU would take memory.
     let mut stream = Stream::with_clocks();
     stream.on(8192).probe(1_000, "__schedule", &[]);
     assert!(matches!(read(&stream.finish()), Err(TraceError::Corrupted { .. })));

@@ -66,7 +66,7 @@ const LOCK_WAITS: [&str; 9] = [
 const PRIORITY_CHANGES: [&str; 2] = ["__sched_setscheduler", "rt_mutex_setprio"];
 
 /// Functions of the scheduling classes that are called after a task's priority or class has changed. A task that
-/// goes on to run is described there, and not only at its next switch.
+/// continues to run is described there, and not only at its next switch.
 const PRIORITY_CHANGED: [&str; 6] = [
     "prio_changed_dl",
     "prio_changed_fair",
@@ -275,7 +275,7 @@ pub struct Kernel {
     has_fair_server: bool,
 }
 
-/// What a trace tells of the fair server.
+/// Information of a trace about the fair server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FairServer {
     /// The kernel has none.
@@ -287,7 +287,7 @@ pub(crate) enum FairServer {
 }
 
 impl Kernel {
-    /// Makes a layout ready for use. It may come from anybody.
+    /// Makes a layout ready for use. It may come from a stranger.
     ///
     /// # Errors
     ///

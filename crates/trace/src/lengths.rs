@@ -1,6 +1,6 @@
 //! Lengths of time as counts by length, in bounded memory.
 
-/// Lengths below so many nanoseconds are told apart to the nanosecond.
+/// Lengths below this number of nanoseconds are told apart to the nanosecond.
 const EXACT_NS: u64 = 1 << 12;
 
 /// Number of buckets for each doubling of longer lengths: those in one bucket differ by less than 1/2048.

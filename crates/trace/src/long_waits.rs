@@ -1,5 +1,5 @@
 //! Wakeups with more segments than are kept: sums are exact, nothing is blamed for what it did not do, and
-//! what is drawn keeps to the axis of time.
+//! drawings keep to the axis of time.
 
 use std::collections::BTreeMap;
 
@@ -81,8 +81,8 @@ impl Wait {
         self.add(Cause::NotPreemptible, "rcu_core_si", 35);
     }
 
-    /// Keeps preemption off for so many times 80 ns, and interrupts in it. Only the stack at the end says for
-    /// whom.
+    /// Keeps preemption off for `rounds` times 80 ns, and interrupts in it. Only the stack at the end says
+    /// for whom.
     fn section(&mut self, rounds: u64) {
         self.stream.event(self.ns, PreemptAdd(1), "_raw_spin_lock", &[]);
         for _ in 0..rounds {
@@ -190,7 +190,7 @@ fn a_wait_that_fits_is_drawn_as_it_was() {
     assert!(timeline.segments.iter().all(|it| it.folded.is_none()));
 }
 
-/// Adds so many tasks that take turns on the CPU in the kernel, of 60 ns each. Returns the last one.
+/// Adds tasks that take turns of 60 ns on the CPU in the kernel. Returns the last one.
 fn take_turns(wait: &mut Wait, turns: u64, tasks: u64) -> u64 {
     let address = |number: u64| 0x10_0000 + number;
     for number in 0..tasks {
@@ -245,7 +245,7 @@ fn tasks_that_take_turns_have_what_they_ran() {
     assert!(timeline.segments.iter().all(|segment| !segment.folded().is_rest));
 }
 
-/// More kinds of segments than are kept: what is beyond is nobody's.
+/// More kinds of segments than are kept: those beyond belong to no task.
 #[test]
 fn what_cannot_be_kept_apart_is_nobodys() {
     let mut wait = Wait::new();

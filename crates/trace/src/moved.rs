@@ -182,7 +182,7 @@ mod tests {
     const BASE: u64 = 0x200;
 
     /// Returns the instant, in nanoseconds, of a stretch from 100 to 150 us to which a timer can be moved that
-    /// expires at so many microseconds. The probe sleeps from so many on.
+    /// expires at `due_us`. The probe sleeps from `asleep_us` on.
     fn instant(due_us: u64, asleep_us: u64) -> Option<u64> {
         let mut stream = Stream::new();
         stream.task(&task(0x1000, 7, 6, 9, PROBE));

@@ -20,7 +20,7 @@ pub enum Opportunities {
     Everywhere,
 }
 
-/// What the scheduler may do on a CPU from an event on.
+/// Opportunities of the scheduler on a CPU from an event on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Whether it may not switch until another event.

@@ -85,7 +85,7 @@ impl Sums {
         }
     }
 
-    /// Takes in what came later, which is then gone there.
+    /// Takes in the later sums, which are then gone there.
     fn take_in(&mut self, later: &mut Self) {
         let Self { by_place, places } = later;
         for place in places.drain(..) {
@@ -117,7 +117,7 @@ struct Sum {
 }
 
 /// Sections before the end of the probe's first wakeup. Only those that end after it was due delayed it:
-/// what programs do before the measurement does not count.
+/// the work of programs before the measurement does not count.
 #[derive(Debug, Default)]
 struct Before {
     /// The last ones, in the order in which they ended.
@@ -157,7 +157,7 @@ impl Before {
 struct Names {
     names: Vec<String>,
     numbers: HashMap<String, u32>,
-    /// What is known of sections whose stack says nothing about the function to blame.
+    /// Functions of sections whose stack says nothing about the function to blame.
     sites: HashMap<u64, u32>,
     softirqs: HashMap<u32, u32>,
 }
@@ -199,7 +199,7 @@ impl Names {
         let is_own = function.is_some_and(|function| !is_wrapper(function));
         let (blamed, callers) = blame(function, callers(kernel, words));
         let number = self.number(blamed.unwrap_or_else(|| format!("{address:#x}")));
-        // Only events name addresses, of which a trace has so many sites.
+        // Events name the addresses, and a trace has a bounded number of sites.
         if is_own {
             self.sites.insert(address, number);
         }
@@ -323,8 +323,8 @@ mod tests {
         findings(busy(wakeups).as_slice(), &kernel(), target, all, window).unwrap().sections
     }
 
-    /// What delayed the first wakeup counts, and what ended before it was due does not; of the last wakeup what
-    /// ended behind the window counts as well.
+    /// A section that delayed the first wakeup counts, and one that ended before it was due does not; of the
+    /// last wakeup those that ended behind the window count as well.
     #[test]
     fn each_section_that_delayed_a_wakeup_counts() {
         let is_section = |it: &&Ranked| {

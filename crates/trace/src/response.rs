@@ -1,4 +1,4 @@
-//! Requests of a load's own client, and what the CPUs did while it waited for the answers.
+//! Requests of a load's own client, and the work of the CPUs while it waited for the answers.
 //!
 //! A trace knows system calls by their numbers, and neither their arguments nor which message answers
 //! which. A request is therefore taken to last from the first system call in which a thread of the
@@ -31,7 +31,7 @@ const REQUESTS_MAX: usize = 1 << 20;
 pub struct Request {
     /// The client's thread.
     pub task: Task,
-    /// The CPU on which it went on.
+    /// The CPU on which it continued.
     pub cpu: u32,
     /// Time at which the client called the kernel to send.
     pub send_ns: u64,

@@ -286,7 +286,7 @@ pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
 /// Name of the probe of [`busy`].
 pub const PROBE: &str = "cyclictest";
 
-/// Returns a trace with so many wakeups of a real-time probe, 1 ms apart, each behind a section
+/// Returns a trace with `wakeups` of a real-time probe, 1 ms apart, each behind a section
 /// with preemption off.
 pub fn busy(wakeups: u64) -> Vec<u8> {
     busy_from(1, wakeups)
@@ -352,7 +352,7 @@ pub fn events(events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
     add_events(Stream::new(), 1, events)
 }
 
-/// Returns a trace of events, in the form of [`events`], of so many CPUs with a clock each.
+/// Returns a trace of events, in the form of [`events`], of `cpus` CPUs with a clock each.
 pub fn events_of_cpus(cpus: u32, events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
     add_events(Stream::with_clocks(), cpus, events)
 }

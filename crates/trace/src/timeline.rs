@@ -153,7 +153,7 @@ impl Timeline {
 pub(crate) struct Painter {
     wakeup: Wakeup,
     /// The CPU whose work the wakeup waits for: that of the timer until the task is woken, then that on
-    /// which it goes on.
+    /// which it continues.
     cpu: u32,
     /// The CPU that has woken the task, until the task's own knows.
     woken_by: Option<u32>,
@@ -390,7 +390,7 @@ impl Painter {
         }
     }
 
-    /// Follows the wakeup to the CPU on which its task goes on.
+    /// Follows the wakeup to the CPU on which its task continues.
     fn go_where_it_wakes(&mut self) {
         if self.cpu != self.wakeup.cpu {
             self.woken_by = Some(self.cpu);
@@ -453,7 +453,7 @@ impl Painter {
         }
         let other_cpu = match cause {
             Cause::RemoteWakeup => self.woken_by,
-            // Who has answered before the CPU began to wait is not waited for.
+            // The CPU does not wait for a CPU that answered before the wait began.
             Cause::IpiWait => self
                 .answering
                 .filter(|(_, ns)| cpu.waiting().is_some_and(|wait| *ns >= wait.since.ns))

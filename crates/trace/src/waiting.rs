@@ -47,8 +47,8 @@ impl Waits {
         Self { ahead, waiting: Vec::new(), over: Vec::new() }
     }
 
-    /// Looks at an event: what the scheduler may do by the trace and in the changed kernel, and whether the
-    /// CPU has been told to switch.
+    /// Looks at an event: the scheduler's opportunities by the trace and in the changed kernel, and whether
+    /// the CPU has been told to switch.
     ///
     /// # Errors
     ///

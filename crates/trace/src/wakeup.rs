@@ -37,7 +37,7 @@ pub struct Wakeup {
     pub task: Task,
     /// Index of the wakeup among those of the task in the trace, from 0.
     pub ordinal: u64,
-    /// The CPU on which it went on.
+    /// The CPU on which it continued.
     pub cpu: u32,
     /// Time at which the task had asked to be woken.
     pub due_ns: u64,
@@ -169,8 +169,8 @@ impl<'a> Wakeups<'a> {
 
 /// Distance of virtual time from `CLOCK_MONOTONIC`, as timers tell it.
 ///
-/// The kernel's clock is read at an instant at which another CPU may be writing it. What is half written differs
-/// from what other timers tell by a tick or more; the true distance changes by a microsecond a second.
+/// The kernel's clock is read at an instant at which another CPU may be writing it. A half written clock differs
+/// from that of other timers by a tick or more; the true distance changes by a microsecond a second.
 #[derive(Debug, Default)]
 struct Clock {
     offset_ns: Option<i64>,

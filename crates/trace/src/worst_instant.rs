@@ -13,7 +13,7 @@ use crate::{
     wakeup::Target,
 };
 
-/// What held a CPU longest at the instant at which a real-time task would have been latest.
+/// The instant at which a real-time task would have been latest, and its main cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorstInstant {

@@ -15,10 +15,10 @@ const INTERRUPTS: [&str; 2] = ["LOC", "RES"];
 /// The rows of `/proc/softirqs` that are reported.
 const SOFTIRQS: [&str; 2] = ["RCU", "TIMER"];
 
-/// At most so many kinds of kernel threads are reported by name.
+/// Most kinds of kernel threads that are reported by name.
 const KERNEL_THREADS_MAX: usize = 5;
 
-/// At most so many where all are; a guest has some 40 kinds. The total holds what is not named.
+/// Most kinds where all are; a guest has some 40 kinds. The total holds the unnamed ones.
 const EVERY_KERNEL_THREAD_MAX: usize = 100;
 
 /// A kind of kernel threads that ran for no more than this part of the window is not named.

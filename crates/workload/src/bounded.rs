@@ -7,7 +7,7 @@ use serde::{
 ///
 /// # Errors
 ///
-/// A value that is no number, or outside of `MIN` to `MAX`.
+/// A value that is not a number, or outside of `MIN` to `MAX`.
 pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
     deserializer: D,
 ) -> Result<u32, D::Error> {
@@ -24,7 +24,7 @@ pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
 ///
 /// # Errors
 ///
-/// A value that is no number, or outside of `MIN` to `MAX`.
+/// A value that is not a number, or outside of `MIN` to `MAX`.
 pub fn some_bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
     deserializer: D,
 ) -> Result<Option<u32>, D::Error> {

@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-/// A program and its arguments. Quotes and backslashes mean what they mean to a POSIX shell; what only a shell
-/// could do is refused.
+/// A program and its arguments. Quotes and backslashes have their meaning in a POSIX shell; words that only a
+/// shell could execute are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
     text: String,
@@ -28,7 +28,7 @@ impl fmt::Display for CommandLine {
     }
 }
 
-/// The text is no command.
+/// The text is not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseCommandLineError {
     /// There is no word.

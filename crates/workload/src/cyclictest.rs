@@ -218,10 +218,10 @@ impl Cyclictest {
         Ok(histogram)
     }
 
-    /// Periods that went by while a sample was late: cyclictest goes on with the first period that
-    /// is not over yet, so a sample of `n` whole periods stands for `n` more that are missing.
-    /// Exact, except that of several samples beyond the last bucket only the largest is known;
-    /// the others count as if they stood in the first place beyond it.
+    /// Periods that went by while a sample was late: cyclictest continues with the first period
+    /// that is not over yet, so a sample of `n` whole periods stands for `n` more that are missing.
+    /// Exact, except that of several samples beyond the last bucket only the largest is known; the
+    /// others count as if they stood in the first place beyond it.
     fn omitted(&self, histogram: &Histogram) -> u64 {
         let periods = |us: u64| us / u64::from(self.interval_us);
         let in_buckets = histogram

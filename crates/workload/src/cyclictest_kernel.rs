@@ -49,7 +49,7 @@ const OPTIONS: [(&str, &str); 4] = [
 ];
 
 /// Stressors that end a few operations in a window, or whose operations differ by more than models do: one more
-/// or less would decide their rate. They are no part of the throughput where others work.
+/// or less would decide their rate. They do not count in the throughput where others work.
 const COARSE: [&str; 5] = ["bigheap", "forkheavy", "mmap", "mmapmany", "vm"];
 
 /// Memory of a guest besides the load's, in MiB: kernel, image and probes.
@@ -131,7 +131,7 @@ impl Program for CyclictestKernel {
 }
 
 impl CyclictestKernel {
-    /// Returns the least memory of a machine with so many CPUs, in MiB.
+    /// Returns the least memory of a machine with `cpus` CPUs, in MiB.
     pub fn memory_mib_min(cpus: u32) -> u32 {
         AROUND_LOAD_MIB + LOAD_MIB * cpus
     }

@@ -16,7 +16,7 @@ use crate::{
 
 /// Transactions on a PostgreSQL server, driven by pgbench: their rate and their latencies.
 ///
-/// The server is initialised and started before the snapshot, so every cell goes on with the same
+/// The server is initialised and started before the snapshot, so every cell continues with the same
 /// server, whose data are in its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

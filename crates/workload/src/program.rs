@@ -32,7 +32,7 @@ pub trait Program {
     /// See [`Workload::virtual_time_estimate`](crate::Workload::virtual_time_estimate).
     fn virtual_time_estimate(&self) -> VirtualDuration;
 
-    /// Returns the measurements of a cell with so many CPUs.
+    /// Returns the measurements of a cell with `cpus` CPUs.
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError>;
 }
 

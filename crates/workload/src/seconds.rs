@@ -40,7 +40,7 @@ impl From<Seconds> for VirtualDuration {
     }
 }
 
-/// The text is no whole number of seconds.
+/// The text is not a whole number of seconds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a whole number of seconds from 1s to 3600s, such as 2s")]
 pub struct ParseSecondsError(String);

@@ -48,7 +48,7 @@ pub struct Datagrams {
 const COUNTS_DIFFER: f64 = 0.001;
 
 impl Datagrams {
-    /// Reads the counters after a client sent so many messages.
+    /// Reads the counters after a client sent `messages`.
     ///
     /// # Errors
     ///

@@ -321,7 +321,7 @@ pub fn stressed_all(
     stress_ng_yaml::read(yaml, stressors).map_err(outcome::unreadable(command, yaml))
 }
 
-/// Reads a stressor's name. The known names depend on the package's version; a name that is no
+/// Reads a stressor's name. The known names depend on the package's version; a name that is not an
 /// option of stress-ng fails the cell, in stress-ng's own words.
 fn stressor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;

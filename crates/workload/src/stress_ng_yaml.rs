@@ -35,7 +35,7 @@ const ROUNDED: f64 = 1e-4;
 ///
 /// # Errors
 ///
-/// What is wrong with the text, in words.
+/// The mistake in the text, in words.
 pub fn read(yaml: &str, stressors: &[&str]) -> Result<Vec<Stressed>, String> {
     let mut lines = yaml.lines().skip_while(|line| *line != "metrics:");
     if lines.next().is_none() {

@@ -37,12 +37,12 @@ impl WindowTime {
         u64::from(self.ms) * 1_000
     }
 
-    /// Returns the window as a program counts it; `None` where it is no whole number of seconds.
+    /// Returns the window as a program counts it; `None` where it is not a whole number of seconds.
     pub fn whole_seconds(self) -> Option<Seconds> {
         (self.ms.is_multiple_of(MS_PER_S)).then_some(self.seconds_at_least(0))
     }
 
-    /// Returns the least number of seconds that holds the window and so many milliseconds more, or the
+    /// Returns the least number of seconds that holds the window and `more_ms` more, or the
     /// most that there are.
     pub fn seconds_at_least(self, more_ms: u32) -> Seconds {
         let seconds = self.ms.saturating_add(more_ms).div_ceil(MS_PER_S);
@@ -50,7 +50,7 @@ impl WindowTime {
     }
 
     /// Returns the signal that ends a program which does not count the window itself, and begins to measure
-    /// so many nanoseconds after its start at the latest.
+    /// at most `begins_within_ns` after its start.
     pub fn end(self, signal: CommandSignal, begins_within_ns: u64) -> Option<EndSignal> {
         let after_ns = begins_within_ns + VirtualDuration::from(self).as_ns();
         self.whole_seconds().is_none().then_some(EndSignal { signal, after_ns })
@@ -69,7 +69,7 @@ impl From<WindowTime> for VirtualDuration {
     }
 }
 
-/// The text is no window.
+/// The text is not a window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a time from 50ms to 3600s in whole milliseconds, such as 250ms or 2s")]
 pub struct ParseWindowTimeError(String);

@@ -121,7 +121,7 @@ fn what_the_report_lacks_is_named() {
     assert!(matches!(error, MeasureError::Missing { .. }), "{error}");
 }
 
-/// Latencies beside a build that is over are no latencies beside a build.
+/// Latencies after the end of a build do not count as latencies beside it.
 #[test]
 fn the_probes_must_end_first() {
     let build = Build { probes: Probes::Fifo, ..build() };

@@ -41,7 +41,7 @@ fn a_quantile_among_several_overflows_is_known_from_below() {
     assert_eq!(all.ranked(990, file.bucket_last), Some(Ranked::Above(3)));
     assert_eq!(all.ranked(500, file.bucket_last), Some(Ranked::Value(2)));
     assert_eq!(all.ranked(1000, file.bucket_last), Some(Ranked::Value(493)));
-    // What is in no bucket cannot be smaller than the last one.
+    // A sample in no bucket cannot be smaller than the last one.
     text = text.replace("00493", "00002");
     assert!(refusal(&text).contains("30000 samples are in no bucket, yet the maximum 2 has one"));
 }

@@ -70,7 +70,7 @@ fn blocked_ns(
 ) -> Option<u64> {
     let is_in_the_way =
         |hold: &&Hold| hold.thread != thread && hold.key == key && !(is_shared && hold.is_shared);
-    // Who never got it was blocked by whoever holds it at the end.
+    // A thread that never got it was blocked by the holders at the end.
     let is_over = attempt.end_ns.is_some();
     let last_ns = attempt.end_ns.unwrap_or(end_ns);
     let until_ns = holds

@@ -42,7 +42,7 @@ const KEYS: [&str; 13] = [
 ///
 /// # Errors
 ///
-/// An entry that is no expectation, with its place.
+/// An entry that is not an expectation, with its place.
 pub(super) fn expectations(
     text: &str,
     of: &Fields<'_, '_>,

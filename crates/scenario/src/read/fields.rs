@@ -50,7 +50,7 @@ impl<'a, 'i> Fields<'a, 'i> {
     ///
     /// # Errors
     ///
-    /// A value that is no table, or has an unknown key.
+    /// A value that is not a table, or has an unknown key.
     pub fn of(node: &'a Node<'i>, what: &'static str, known: &[&str]) -> Result<Self, Refusal> {
         let table = table(node, what)?;
         Self::new(table, node.span(), what, known)
@@ -72,7 +72,7 @@ impl<'a, 'i> Fields<'a, 'i> {
     ///
     /// # Errors
     ///
-    /// A value that is no table, or holds too many.
+    /// A value that is not a table, or holds too many.
     pub fn tables(&self, key: &str, max: usize, plural: &str) -> Result<Named<'a, 'i>, Refusal> {
         let Some(node) = self.get(key) else { return Ok(Vec::new()) };
         let table = table(node, "what has names")?;

@@ -50,7 +50,7 @@ pub(super) fn merged<'i>(file: &DeTable<'i>, variant: &Node<'i>) -> Result<DeTab
             }
             let keys = fields::table(change, "what a variant changes")?;
             let target = own.entry(name.clone()).or_insert_with(|| empty(change));
-            // What is no table in the file is refused when the file is read.
+            // The reader of the file refuses a value that is not a table.
             if let DeValue::Table(target) = target.get_mut() {
                 for (key, value) in keys {
                     target.insert(key.clone(), value.clone());

@@ -4,7 +4,7 @@ use ts_rs::TS;
 
 use super::{Estimate, ExtremeFit, NoFit, fit};
 
-/// Number of cells of the level that is named, which one cell in so many exceeds.
+/// Number of cells of the printed level: one cell in this number exceeds it.
 pub const LEVEL_CELLS: u32 = 100;
 
 /// Distribution of a configuration's maxima, or the reason why it has no fit.

@@ -89,7 +89,7 @@ pub struct ExtremeFit {
 /// The fit is refused where the maxima do not carry it:
 ///
 /// - fewer than 20, all the same, or not latencies;
-/// - so much rounded that the scale is below two steps between neighbouring values;
+/// - rounded to such steps that the scale is below two steps between neighbouring values;
 /// - a shape of at most -0.5, where the theory of maximum likelihood does not hold (Smith,
 ///   Biometrika 72 (1985) 67-90), or of at least 1, where maxima have no mean;
 /// - an Anderson-Darling statistic that is exceeded by chance in less than 5 % (Laio 2004).
@@ -143,7 +143,7 @@ pub fn fit(maxima: &[f64]) -> Result<ExtremeFit, NoFit> {
 }
 
 impl ExtremeFit {
-    /// Returns the maximum that one cell in so many exceeds on average: the return level.
+    /// Returns the maximum that one cell in `blocks` exceeds on average: the return level.
     ///
     /// # Errors
     ///

@@ -83,7 +83,7 @@ pub enum NoFit {
 /// Reason why a fit has no return level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoLevel {
-    /// Once in one block or none is no level.
+    /// A level needs at least two blocks.
     #[error("a return level needs at least 2 cells")]
     TooFewBlocks,
     /// The interval has an end that was not found or cannot be represented.

@@ -1,4 +1,4 @@
-//! The values of a gate: what comes in, and what comes out.
+//! The values of a gate: its input and its output.
 
 use std::fmt;
 

@@ -23,7 +23,7 @@ pub struct GateRule {
     pub margins: Margins,
     /// Number of looks at the results.
     pub looks: Looks,
-    /// What alone decides, of all metrics and sections.
+    /// The metric or section that alone decides.
     pub followed: Option<Mechanism>,
 }
 
@@ -318,7 +318,7 @@ mod tests {
         let later = judged(&base, &cells(8, noisy, 78.0));
         assert_eq!(later.rows[1].verdict, Verdict::Worse);
         assert_eq!(later.rows[1].changed(), "+21.0 us");
-        // A microsecond more is certain, and nobody asked.
+        // A microsecond more is certain, and is within the margin.
         assert_eq!(judged(&base, &cells(8, noisy, 58.0)).verdict, GateVerdict::NoWorse);
     }
 
@@ -472,7 +472,7 @@ mod tests {
         let without = judged(&slower, held());
         assert_eq!(without.verdict, GateVerdict::NoWorse);
         assert_eq!(held().follow(&without), Followed::NoWorse);
-        // Too few seeds to tell are no answer, whatever else is worse.
+        // Too few seeds to tell give no answer, whatever else is worse.
         let mut few = cells(4, |n| noisy(n) * 0.5, 57.0);
         traced(&mut few, |seed| 100_000 + seed);
         assert!(matches!(held().follow(&judged(&few, held())), Followed::Unknown(_)));

@@ -7,7 +7,7 @@ use preemptlab_model::MetricName;
 use super::{Gate, GateVerdict};
 use crate::Verdict;
 
-/// What made a kernel worse.
+/// Mechanism that made a kernel worse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// A function keeps preemption or interrupts off for longer, or runs longer in softirqs.
@@ -16,7 +16,7 @@ pub enum Mechanism {
     Metric(MetricName),
 }
 
-/// What a decision says about a mechanism.
+/// Verdict of a decision on a mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Followed {
     /// It is at work, in words.
@@ -45,7 +45,7 @@ impl Mechanism {
         others.filter(|function| *self != Self::Section(function.clone())).collect()
     }
 
-    /// Says whether it is what makes another kernel worse.
+    /// Says whether this mechanism makes another kernel worse.
     pub fn follow(&self, gate: &Gate) -> Followed {
         if gate.is_untestable() {
             let reason = gate.failures.first().map(|failure| failure.reason.clone());

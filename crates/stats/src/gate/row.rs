@@ -131,7 +131,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 pub fn deviation(values: &[f64]) -> f64 {
     let Some(mean) = mean(values).filter(|_| values.len() > 1) else { return 0.0 };
     if values.iter().all(|value| *value == values[0]) {
-        // What is equal must not differ by rounding.
+        // Equal values must not differ by rounding.
         return 0.0;
     }
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();

@@ -59,7 +59,7 @@ impl Scale {
     fn signed(self, change: f64) -> f64 {
         match self.direction {
             Direction::Lower => change,
-            // Minus zero is no change.
+            // Not `-change`, which would make minus zero of zero.
             Direction::Higher => 0.0 - change,
         }
     }

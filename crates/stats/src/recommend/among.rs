@@ -4,7 +4,7 @@ use preemptlab_model::nearest;
 
 use super::Candidate;
 
-/// So many names are listed where a pattern matches nothing.
+/// Most names that are listed where a pattern matches nothing.
 const LISTED_MAX: usize = 12;
 
 /// A pattern of configurations: `debian:7.2*`, `*/full`, `debian:6.12/lazy threadirqs`.

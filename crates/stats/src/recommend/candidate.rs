@@ -13,7 +13,7 @@ pub struct Objective {
     pub metric: MetricKind,
     /// `Higher` to maximize, `Lower` to minimize.
     pub direction: Direction,
-    /// Whether nobody asked for it, so that the default is optimized.
+    /// Whether it is the default, because the user named none.
     pub is_default: bool,
     /// The groups that it is over, by index. Where there are several, it is the geometric mean of
     /// the ratios to the baseline of each.

@@ -52,7 +52,7 @@ pub enum Certainty {
     Only,
     /// All others are worse.
     Sure,
-    /// So many are the same within the margin, all others are worse.
+    /// Some are the same within the margin, all others are worse.
     Tied {
         /// Number of them.
         others: usize,
@@ -237,7 +237,7 @@ impl Field<'_> {
         Ok(others.iter().enumerate().map(runner_up).collect())
     }
 
-    /// Words are for the metric's own direction, and somebody may want it the other way.
+    /// Words are for the metric's own direction, and the user may want the opposite one.
     fn in_its_direction(&self, combined: Combined) -> Combined {
         let verdict = match combined.verdict {
             Verdict::Better if self.is_reversed() => Verdict::Worse,

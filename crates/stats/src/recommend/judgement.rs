@@ -45,7 +45,7 @@ pub struct Judgement {
     pub interval: Option<Interval>,
     /// Number of replicates.
     pub n: usize,
-    /// Number of samples in them; `None` for a metric that is no statistic of samples.
+    /// Number of samples in them; `None` for a metric that is not a statistic of samples.
     pub samples: Option<u64>,
     /// Answer of the judgement.
     pub answer: Answer,

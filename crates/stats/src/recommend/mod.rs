@@ -120,8 +120,8 @@ pub enum RecommendError {
 ///
 /// # Errors
 ///
-/// [`RecommendError`] where the question does not fit what was measured. That nothing satisfies the
-/// constraints is no error, but an answer.
+/// [`RecommendError`] where the question does not fit the measurements. That nothing satisfies the
+/// constraints is not an error, but an answer.
 pub fn recommend(
     cells: &[MeasuredCell],
     rule: Rule<'_>,

@@ -40,11 +40,11 @@ pub enum Limit {
     OfBaseline(f64),
 }
 
-/// The text is no requirement.
+/// The text is not a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no requirement: {reason}")]
 pub struct ParseRequirementError {
-    /// Text that is no requirement.
+    /// Text that is not a requirement.
     pub text: String,
     /// Error in the text.
     pub reason: String,
@@ -62,7 +62,7 @@ pub struct UnitError {
     pub requirement: String,
     /// The metric's full name.
     pub metric: String,
-    /// Text that is no requirement.
+    /// Text that is not a requirement.
     pub unit: String,
     /// Whether it could be that of several workloads.
     pub is_ambiguous: bool,

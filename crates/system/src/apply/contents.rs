@@ -43,7 +43,7 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// When it is no regular file, too large, or cannot be read.
+    /// When it is not a regular file, too large, or cannot be read.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,

@@ -45,7 +45,7 @@ pub enum Error {
     /// The generated boot configuration does not have the settings.
     #[error("nothing was changed: {0}")]
     NotTaken(String),
-    /// A file that was written here was changed by somebody else.
+    /// A file that was written here was changed by another user or program.
     #[error(
         "{path} was changed since it was applied; keep what you need of it, then \
          `preemptlab system revert --force` discards the change:{}{}",

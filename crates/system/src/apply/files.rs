@@ -149,7 +149,7 @@ mod tests {
             Contents { bytes: b"first".to_vec(), mode: 0o640, uid: mine.uid(), gid: mine.gid() };
         set(&path, Some(&contents)).unwrap();
         assert_eq!(Contents::read(&path).unwrap(), Some(contents.clone()));
-        // A draft of a process that was killed is no obstacle.
+        // A draft of a process that was killed does not stop the next one.
         fs::write(draft(&path), "half").unwrap();
         set(&path, Some(&contents.with("second"))).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");

@@ -14,9 +14,9 @@ use crate::apply::{Error, Machine, Result};
 ///
 /// In a mount namespace of its own `/etc/default` is a copy in memory that has the drop-in of
 /// standard input, or none. A broken drop-in of another program breaks nothing. The namespace ends
-/// with the shell, however it ends. Where the root folder is no mount point, as in most chroots, no
-/// namespace can be made, and `--root` from outside does it. grub-mkconfig writes to standard
-/// output where it is given no file.
+/// with the shell, however it ends. Where the root folder is not a mount point, as in most chroots,
+/// the script cannot make a namespace; `--root` from outside works there. grub-mkconfig writes to
+/// standard output where it is given no file.
 const SCRIPT: &str = r#"
 set -e
 cd "$1/etc/default"
@@ -36,7 +36,7 @@ const SAID_MAX: usize = 2000;
 ///
 /// # Errors
 ///
-/// When a program fails, or the configuration is no valid script of GRUB.
+/// When a program fails, or the configuration is not a valid script of GRUB.
 pub fn config(machine: &Machine, drop_in: Option<&[u8]>) -> Result<Vec<u8>> {
     let root = match machine.is_live() {
         true => String::new(),

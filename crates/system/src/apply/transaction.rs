@@ -120,7 +120,7 @@ fn put(machine: &Machine, path: &str, contents: Option<&Contents>) -> Result<()>
     files::set(&file, contents).map_err(Error::file(path))
 }
 
-/// Keeps a folder that holds files of somebody else.
+/// Keeps a folder that holds other files.
 fn remove_folders<'a>(machine: &Machine, folders: impl Iterator<Item = &'a String>) {
     for folder in folders {
         let _ = fs::remove_dir(machine.path(folder));

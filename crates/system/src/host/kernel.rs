@@ -42,7 +42,7 @@ pub struct HostKernel {
     pub rcu_nocbs: Option<String>,
     /// Whether interrupt handlers run in threads, because of `threadirqs` or rt.
     pub threaded_interrupts: bool,
-    /// `kernel.sched_rt_runtime_us`; -1 is no throttling.
+    /// `kernel.sched_rt_runtime_us`; -1 means no throttling.
     pub sched_rt_runtime_us: Option<i64>,
     /// Kernel command line.
     pub cmdline: String,

@@ -10,7 +10,7 @@ pub struct Load {
     /// The mean number of tasks that ran or waited for a CPU in the last minute (proc(5),
     /// `/proc/loadavg`).
     pub average: Option<f64>,
-    /// The memory that can be had without swapping, in MiB (proc(5), `MemAvailable`).
+    /// The memory that is available without swapping, in MiB (proc(5), `MemAvailable`).
     pub available_mib: Option<u64>,
 }
 

@@ -1,12 +1,12 @@
-//! What kernel parameters act on, and what of it a virtual machine lacks.
+//! The targets of kernel parameters, and those that a virtual machine lacks.
 
-/// What a kernel parameter acts on. A machine that lacks it takes the word and changes nothing, so a
+/// Target of a kernel parameter. A machine that lacks it takes the word and changes nothing, so a
 /// measurement there says nothing about the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActsOn {
     /// The kernel's own code, which every machine executes.
     Kernel,
-    /// What a processor does while it has nothing to do.
+    /// The idling of a processor.
     Idle,
     /// Other CPUs than the first.
     SeveralCpus,
@@ -45,7 +45,7 @@ pub enum ActsOn {
     Console,
 }
 
-/// What a virtual machine has of what parameters act on.
+/// Parts of a virtual machine on which parameters act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
     /// Number of CPUs.
@@ -67,7 +67,7 @@ impl ActsOn {
     /// The machine is QEMU's q35 without any device of its own choice
     /// (crates/backend-qemu/src/args.rs). Linux 6.12 says there: `cpuidle/current_driver` is none,
     /// `cpufreq/` is empty, "Perf NMI watchdog permanently disabled", `class/iommu` is empty, the
-    /// firmware is no EFI, and the four devices of PCI have no link.
+    /// firmware is not EFI, and the four devices of PCI have no link.
     pub(crate) fn lacking(self, value: Option<&str>, board: Board) -> Option<&'static str> {
         let translated = board.is_translated;
         match self {

@@ -12,7 +12,7 @@ pub struct Findings {
 }
 
 /// Checks whether a kernel would take settings, from its configuration. A comment beside each
-/// option names the file of Linux 6.12 that reads it and what it needs. `allowed` are settings that
+/// option names the file of Linux 6.12 that reads it and its needs. `allowed` are settings that
 /// the user let through by name.
 pub fn check(settings: &Settings, facts: &KernelFacts, allowed: &[String]) -> Findings {
     let mut check = Check { settings, facts, allowed, findings: Findings::default() };
@@ -244,7 +244,8 @@ impl Check<'_> {
         })
     }
 
-    /// Checks that the kernel keeps the whole command line: what the machine has, and what is added.
+    /// Checks that the kernel keeps the whole command line: the machine's own words, and the added
+    /// ones.
     fn length(&mut self) {
         let added = self.settings.words().join(" ").len();
         let bytes = match (self.facts.cmdline_bytes, added) {

@@ -1,4 +1,4 @@
-//! What is known of settings before a guest boots with them.
+//! Faults of settings that are known before a guest boots with them.
 
 use preemptlab_model::{self as model, Setting};
 
@@ -14,8 +14,8 @@ pub struct Guest {
     pub facts: KernelFacts,
     /// The virtual machine.
     pub board: Board,
-    /// Whether the kernel is Debian's or built from Debian's source. What Linux has not got, a tree
-    /// of the user's own may have.
+    /// Whether the kernel is Debian's or built from Debian's source. A tree of the user's own may
+    /// have settings that Linux lacks.
     pub is_of_debian: bool,
 }
 

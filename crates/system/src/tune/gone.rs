@@ -1,4 +1,4 @@
-//! Settings that Linux had once: since when it has them no more, and what took their place.
+//! Settings that Linux had once: the first series without each, and its replacement.
 
 use preemptlab_model::Setting;
 
@@ -14,7 +14,7 @@ struct Gone {
     name: &'static str,
     /// The first series without it.
     since: Series,
-    /// What took its place, in words.
+    /// Its replacement, in words.
     instead: &'static str,
     /// File of the kernel's source, and the commit that took the setting out of it.
     source: &'static str,

@@ -1,4 +1,4 @@
-//! The kernel parameters that are known here: the values of each, and what it acts on.
+//! The kernel parameters that are known here: the values and the target of each.
 
 use crate::tune::ActsOn;
 

@@ -5,8 +5,8 @@ use preemptlab_model::{nearest, sysctls};
 
 use crate::tune::known;
 
-/// Words that are no parameters of Linux, and what each is. A name that ends in a dot stands for
-/// every word that begins so.
+/// Words that are not parameters of Linux, and the explanation of each. A name that ends in a dot
+/// stands for every word that begins so.
 const OF_OTHERS: &[(&str, &str)] = &[
     ("biosdevname", "udev reads it, and not the kernel"),
     ("intel.max_cstate", "Linux has no such parameter: it is intel_idle.max_cstate"),

@@ -10,7 +10,7 @@ use crate::decode::BEHIND_NS_MAX;
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Largest number of lines that wait. CPUs make some hundred in the time by which their clocks differ; a
-/// trace with more is no kernel's, and is refused.
+/// trace with more is not a kernel's, and is refused.
 const WAITING_MAX: usize = 1 << 16;
 
 /// Writer of lines that come in the order of execution. A line waits until no CPU can be behind it.

@@ -1,7 +1,7 @@
 //! A trace in the formats of other tools.
 //!
-//! Each export is one pass, in memory that does not grow with the length of the trace. What the
-//! trace does not hold is not made up:
+//! Each export is one pass, in memory that does not grow with the length of the trace. Exports add
+//! nothing to the trace:
 //!
 //! - Arguments and results of system calls are not recorded, and so are not written.
 //! - Whether a task that gives the CPU up sleeps or only waits for its turn is not recorded either,
@@ -26,7 +26,7 @@ pub use perfetto::perfetto;
 /// Reason why a trace cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The trace is no trace.
+    /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The other end takes no more.

@@ -2,7 +2,7 @@
 
 use super::lane::{Instant, LaneState, Section};
 
-/// A lane has so many stretches at most, so many sections and so many instants.
+/// Most stretches of a lane, most sections, and most instants.
 const STRETCHES_MAX: usize = 4096;
 
 /// Stretch whose name is still to be written out.

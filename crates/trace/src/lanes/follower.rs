@@ -73,7 +73,7 @@ impl<'a> Follower<'a> {
                 |thread: &Thread| thread.doing.is_some_and(|doing| doing.state == LaneState::Gone);
             self.threads.retain(|_, thread| thread.is_shown || !is_gone(thread));
         }
-        // No guest has so many that live.
+        // No guest has that number of living threads.
         if self.threads.len() >= TASKS_MAX {
             self.threads.retain(|known, thread| thread.is_shown || *known == key);
         }
@@ -210,7 +210,7 @@ impl<'a> Follower<'a> {
         let Some(thread) = self.threads.get_mut(&key) else { return };
         match &mut thread.doing {
             None => {
-                // It slept before anybody looked.
+                // It slept before the first event.
                 thread.doing = Some(Doing {
                     since_ns: 0,
                     state: LaneState::Sleeping,

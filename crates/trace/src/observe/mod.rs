@@ -2,7 +2,7 @@
 //!
 //! Three things follow from others that are recorded:
 //!
-//! - An interrupt is handled from `irq_enter` to `irq_exit`, as in the kernel's events: what follows
+//! - An interrupt is handled from `irq_enter` to `irq_exit`, as in the kernel's events: the work
 //!   on the way out of it, softirqs and the scheduler, is not the interrupt's.
 //! - A softirq ends when the next one begins, or all are served.
 //! - A task is taken to sleep when it has called the scheduler itself: neither had it been asked to
@@ -80,7 +80,7 @@ struct Observer<'a> {
     cpus: BTreeMap<u32, Followed>,
     /// The CPU that each task ran on last.
     ran_on: HashMap<u64, u32>,
-    /// The frames of the event at hand, kept for their memory.
+    /// The frames of the current event, kept for their memory.
     frames: Vec<Frame>,
 }
 
@@ -111,8 +111,8 @@ struct Interrupts {
 }
 
 impl Followed {
-    /// Follows a return and takes the frames that it leaves; `None` where the event is no return,
-    /// else whether it leads to user space.
+    /// Follows a return and takes the frames that it leaves; `None` where the event is not a
+    /// return, else whether it leads to user space.
     fn returns(&mut self, cpu: &Cpu, event: &Event, left: &mut Vec<Frame>) -> Option<bool> {
         if !matches!(event.site.kind, SiteKind::Iret | SiteKind::Sysret) {
             return None;

@@ -64,7 +64,7 @@ pub enum Record<'a> {
     ExceptionEntry { name: &'a str },
     /// The exception is dealt with.
     ExceptionExit,
-    /// The current task goes on in user space.
+    /// The current task continues in user space.
     UserSpace,
     /// The scheduler is called.
     Schedule,

@@ -112,7 +112,7 @@ impl StartPolicy {
     }
 }
 
-/// The text is no policy.
+/// The text is not a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a policy: it is `other`, `fifo:` with a priority from 1 to 98, or \

@@ -109,7 +109,7 @@ impl FolderMetric {
 }
 
 /// Returns the name of the command and the path of the file that a source names; `None` for a
-/// source that is no file.
+/// source that is not a file.
 pub fn file(source: &Source) -> Option<(&str, &str)> {
     match &source.part {
         Part::Text(Text::File(file)) => Some((&source.name, file)),
@@ -121,7 +121,7 @@ pub fn file(source: &Source) -> Option<(&str, &str)> {
 ///
 /// # Errors
 ///
-/// The cause, when the text is no finite number.
+/// The cause, when the text is not a finite number.
 pub fn number(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or_else(|| {

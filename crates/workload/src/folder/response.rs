@@ -12,7 +12,7 @@ use crate::{Latency, MeasureError};
 /// Name of the distribution.
 pub const NAME: &str = "response";
 
-/// A response time beyond this is no response time, in microseconds: some 11 days.
+/// Largest response time, in microseconds: some 11 days.
 const US_MAX: f64 = 1e12;
 
 /// A distribution of response times: a number on each line of a text.

@@ -23,7 +23,7 @@ impl Span {
     }
 }
 
-/// The text is no span of time.
+/// The text is not a span of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a time of at most an hour, such as 50ms, 200us or 2s")]
 pub struct ParseSpanError(String);

@@ -1,4 +1,4 @@
-//! What `cyclictest -h`, `-H` and `--json` write (`print_hist` and `write_stats` in cyclictest.c). Versions
+//! Output of `cyclictest -h`, `-H` and `--json` (`print_hist` and `write_stats` in cyclictest.c). Versions
 //! from 2.0 on leave out rows without samples, older ones the line of totals.
 
 use preemptlab_model::Histogram;

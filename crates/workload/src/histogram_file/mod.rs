@@ -1,6 +1,6 @@
 //! Histograms of latencies that a tool wrote on a machine: `cyclictest -h`, `-H` and `--json`,
-//! `rtla timerlat hist`, `rtla osnoise hist` and `oslat`. A file comes from anybody: it is bounded,
-//! and one that contradicts itself is refused rather than read in part.
+//! `rtla timerlat hist`, `rtla osnoise hist` and `oslat`. A file may come from a stranger: it is
+//! bounded, and one that contradicts itself is refused rather than read in part.
 
 mod cyclictest;
 mod error;

@@ -4,7 +4,7 @@ use preemptlab_model::Histogram;
 
 use super::error::{HistogramFileError, quoted, refused};
 
-/// Largest number that is read: a histogram of longer runs or latencies is no histogram.
+/// Largest number that is read: no run has as many samples or as long latencies.
 pub const NUMBER_MAX: u64 = 1 << 50;
 
 /// Most threads or CPUs, and contexts of each.
@@ -46,7 +46,7 @@ pub fn numbers(line: usize, text: &str) -> Result<Vec<u64>, HistogramFileError> 
 ///
 /// # Errors
 ///
-/// When one is no number, or there are too many.
+/// When one is not a number, or there are too many.
 pub fn means(line: usize, text: &str) -> Result<Vec<f64>, HistogramFileError> {
     let mean = |word: &str| match word.parse::<f64>() {
         Ok(mean) if (0.0..=NUMBER_MAX as f64).contains(&mean) => Ok(mean),

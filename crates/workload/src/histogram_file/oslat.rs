@@ -1,4 +1,4 @@
-//! What oslat writes (`write_summary` in oslat.c): a row for each bucket, the last of which holds
+//! Output of oslat (`write_summary` in oslat.c): a row for each bucket, the last of which holds
 //! everything beyond, too; with `-z` dots stand for rows without samples.
 
 use preemptlab_model::Histogram;

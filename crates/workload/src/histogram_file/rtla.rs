@@ -1,4 +1,4 @@
-//! What `rtla timerlat hist` and `rtla osnoise hist` write (`timerlat_hist.c`, `osnoise_hist.c` in the
+//! Output of `rtla timerlat hist` and `rtla osnoise hist` (`timerlat_hist.c`, `osnoise_hist.c` in the
 //! kernel's tools/tracing/rtla): a column for each CPU and context, a row for each bucket that holds
 //! samples, named by its lower end, and a summary.
 
@@ -40,7 +40,7 @@ pub fn parse(text: &str, tool: Tool) -> Result<HistogramFile, HistogramFileError
             "#" if rest.contains("nanoseconds") => unit = "ns",
             "#" => {}
             "Index" if columns.is_none() => columns = Some(names(at, rest, tool)?),
-            // The sums of all CPUs, and what `--auto-analysis` says.
+            // The sums of all CPUs, and the lines of `--auto-analysis`.
             "ALL:" => break,
             _ if columns.is_none() => {}
             "over:" => summary.over = Some(numbers(at, &rest.replace('-', "0"))?),

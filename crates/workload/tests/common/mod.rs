@@ -56,7 +56,7 @@ pub fn report(load: Vec<CommandReport>, probes: Vec<CommandReport>) -> Report {
 ///
 /// # Errors
 ///
-/// The text of the error, when the table is no workload.
+/// The text of the error, when the table is not a workload.
 pub fn read(parameters: &str) -> Result<Workload, String> {
     let table = toml::from_str::<std::collections::BTreeMap<String, Workload>>(&format!(
         "[workload]\n{parameters}\n"

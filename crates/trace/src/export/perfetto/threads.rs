@@ -41,8 +41,8 @@ pub struct Thread {
     has_track: bool,
     /// Number of slices that have begun on the thread's track and not ended.
     open: u32,
-    /// Time of the last beginning or end there. The clock of the CPU that the thread goes on with may be
-    /// behind it.
+    /// Time of the last beginning or end there. The clock of the CPU on which the thread continues may
+    /// be behind it.
     last_ns: u64,
 }
 
@@ -99,7 +99,7 @@ impl Threads {
         Ok(Some(thread))
     }
 
-    /// Shows the system call or exception in which a task goes on, if it began before the window.
+    /// Shows the system call or exception in which a task continues, if it began before the window.
     ///
     /// # Errors
     ///
