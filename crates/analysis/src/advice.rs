@@ -16,7 +16,7 @@ pub struct Advice {
     /// The settings of the recommended configuration, or why they cannot be given; `None` when
     /// nothing is recommended.
     pub settings: Option<Result<Proposal, String>>,
-    /// Command that would decide what is undecided, where there is one.
+    /// Command that would decide the undecided comparisons, where there is one.
     pub next: Option<String>,
     /// Whether the margin is the default.
     pub is_margin_default: bool,
@@ -41,8 +41,8 @@ fn refuse_mixed_time(recordings: &[&Recording]) -> Result<()> {
     }
 }
 
-/// Answers a question about recordings, with the settings of what is recommended and
-/// the command that would decide it; `allowed` are kernel parameters that are let through by name.
+/// Answers a question about recordings, with the settings of the recommendation and the command
+/// that would decide it; `allowed` are kernel parameters that are let through by name.
 ///
 /// # Errors
 ///
@@ -131,7 +131,7 @@ fn next(recommendation: &Recommendation, choice: &Choice, recording: &Recording)
     Some(Command(words).to_string())
 }
 
-/// Returns the settings of what recordings recommend.
+/// Returns the settings that recordings recommend.
 ///
 /// # Errors
 ///

@@ -84,8 +84,8 @@ impl Compared {
         Ok(self.complete(labelled(compare(self.cells.all(), self.rule())?, &self.recordings())))
     }
 
-    /// Returns a comparison of the recordings with what disturbed their cells, and with the histograms of
-    /// machines beside it.
+    /// Returns a comparison of the recordings with the disturbances of their cells, and with the
+    /// histograms of machines beside it.
     pub(crate) fn complete(&self, comparison: Comparison) -> Comparison {
         let (disturbances, histograms) = (self.disturbances.clone(), self.histograms.clone());
         Comparison { disturbances, histograms, ..comparison }

@@ -123,12 +123,12 @@ pub fn judged(base: Side<'_>, new: Side<'_>, rule: GateRule) -> Result<Gate> {
     Ok(judged)
 }
 
-/// Returns the decision on two kernels that needs no cell: they are one image, the new one cannot be had, or
-/// they have no mode in common.
+/// Returns the decision on two kernels that needs no cell: they are one image, the new one is unavailable,
+/// or they have no mode in common.
 ///
 /// # Errors
 ///
-/// When the base cannot be had.
+/// When the base is unavailable.
 pub fn without_cells(manifest: &Manifest, kernels: [&KernelRef; 2]) -> Result<Option<Gate>> {
     let [base, new] = kernels;
     check_base(manifest, base)?;
@@ -157,7 +157,7 @@ pub fn without_cells(manifest: &Manifest, kernels: [&KernelRef; 2]) -> Result<Op
     Ok(None)
 }
 
-/// Says that a kernel could not be had, and why; `None` where it could.
+/// Says that a kernel is unavailable, and why; `None` where it is available.
 fn absent(manifest: &Manifest, kernel: &KernelRef) -> Option<String> {
     if manifest.kernel(kernel).is_some() {
         return None;
@@ -226,7 +226,7 @@ fn nothing_common(
     )
 }
 
-/// Says what the decision does not cover.
+/// Names the limits of the decision.
 fn notes(
     base: Side<'_>,
     new: Side<'_>,

@@ -269,7 +269,7 @@ fn names(found: &[Found]) -> Vec<String> {
     names
 }
 
-/// Returns the reason why a kernel could not be had; `None` for one that a recording has.
+/// Returns the reason why a kernel was unavailable; `None` for one that a recording has.
 fn absent(found: &Found) -> Option<String> {
     if found.used.image.is_some() || found.cells.iter().any(|cell| cell.result.is_ok()) {
         return None;

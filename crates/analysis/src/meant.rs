@@ -72,7 +72,7 @@ pub fn is_scenario(text: &str) -> bool {
     !has(&["[factors", "[workload."]) && (has(&["[thread."]) || Scenario::parse(text).is_ok())
 }
 
-/// Kind of what a command reads.
+/// Kind of a command's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An experiment, or a recording to continue.
@@ -99,8 +99,8 @@ impl Kind {
     }
 }
 
-/// Finds what was probably meant with a path that does not exist: its nearest sibling of that kind, a recording
-/// of an experiment, or for `run` a scenario in the folder of scenarios.
+/// Finds the path that was probably meant with one that does not exist: its nearest sibling of that kind, a
+/// recording of an experiment, or for `run` a scenario in the folder of scenarios.
 pub fn file(path: &Path, kind: Kind) -> Option<String> {
     let recording = || near(path).filter(|_| kind != Kind::Other);
     if path.is_dir() {

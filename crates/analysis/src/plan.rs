@@ -92,7 +92,7 @@ pub struct PlanDocument<'a> {
 }
 
 impl<'a> PlanDocument<'a> {
-    /// Counts what a resolved experiment needs: the cells that the store lacks, and the time that
+    /// Counts the needs of a resolved experiment: the cells that the store lacks, and the time that
     /// `jobs` of them at a time will take on a machine with these timings and this load. `unbuilt` are
     /// its kernels from source that are not built yet, and `boots` the snapshots that are missing.
     pub fn new(
@@ -171,7 +171,7 @@ impl<'a> Sketch<'a> {
         Self { experiment, kernels: BTreeMap::new() }
     }
 
-    /// Fills in a kernel, or why it cannot be had.
+    /// Fills in a kernel, or the reason why it is unavailable.
     pub fn resolve(&mut self, name: &KernelRef, kernel: Result<&Kernel, &str>) {
         self.kernels.insert(name.clone(), kernel.cloned().map_err(str::to_owned));
     }

@@ -56,7 +56,7 @@ struct Kind {
     seen: u64,
 }
 
-/// A boot or a cell: what is expected to take the same time as others of its kind.
+/// A boot or a cell: a task that should take the same time as others of its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     kind: String,
@@ -70,7 +70,7 @@ impl Default for Timings {
 }
 
 impl Timings {
-    /// Reads what is known of this machine from the store's folder; nothing, where the file is absent,
+    /// Reads the times of this machine from the store's folder; nothing, where the file is absent,
     /// damaged or of another format.
     pub fn read(store: &Path) -> Self {
         let bytes = preemptlab_files::read(&store.join(FILE), BYTES_MAX).ok();
@@ -117,7 +117,7 @@ impl Timings {
     }
 
     /// Returns the host time that a task is expected to take by itself on a CPU: the mean of its kind,
-    /// or, of a kind that was never seen, what others took in proportion.
+    /// or, for a new kind, in proportion to other kinds.
     pub fn expected(&self, task: &Task) -> Duration {
         let seconds = match self.kinds.get(&task.kind) {
             Some(kind) => kind.wall_s,
@@ -216,7 +216,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// Returns how many times longer a task takes here than by itself, beside what runs already.
+    /// Returns how many times longer a task takes here than by itself, beside the present load.
     pub fn slowdown_beside(&self, jobs: usize) -> f64 {
         ((self.load + jobs as f64) / self.cpus.max(1) as f64).max(1.0)
     }
@@ -233,7 +233,7 @@ impl Pressure {
         wall(alone.iter().sum(), longest, jobs, self.slowdown_beside(jobs))
     }
 
-    /// Says that other work spoils what cells in the machine's own time measure.
+    /// Says that other work spoils the measurements of cells in the machine's own time.
     pub fn spoils(&self) -> Option<String> {
         (self.load >= 1.0).then(|| {
             format!(

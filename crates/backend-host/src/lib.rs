@@ -9,7 +9,7 @@
 //! - No process and no file of a cell outlives the cell or this process, however it ends.
 //! - The kernel gets its settings back after every cell. They are on disk before the first is
 //!   changed, so the next run restores them after SIGKILL.
-//! - A cell's commands are confined before they are executed, by a list of what is allowed.
+//! - A cell's commands are confined before they are executed, by a list of allowed calls.
 //!
 //! This crate implements `runner`'s backend. It knows nothing of packages, QEMU or experiments.
 

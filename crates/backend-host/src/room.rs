@@ -25,7 +25,7 @@ use rustix::{
 
 use crate::{error::host, filter, namespace::mounted};
 
-/// A folder that is empty for everybody but the cell.
+/// A folder that is empty for all processes but the cell's.
 pub const ROOT: &str = "/run/preemptlab/root";
 
 /// The first process of a cell, in its root.

@@ -1,4 +1,4 @@
-//! The check that a job, which may come out of a stranger's recording, sets only what may be set.
+//! The check that a job, which may come out of a stranger's recording, sets only allowed settings.
 
 use preemptlab_model::{Setting, settable};
 use preemptlab_protocol::{Job, Write};

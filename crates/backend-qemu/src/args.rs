@@ -24,8 +24,8 @@ pub(crate) const TRANSLATION_CACHE_MIB: u32 = 128;
 
 /// QEMU's environment in virtual time, besides the variables of the turnstile.
 ///
-/// QEMU computes what some instructions of the x87 give (FSIN, FCOS, FPTAN, FSINCOS) by the host's
-/// mathematics library, and the GNU C library has those functions with and without fused
+/// QEMU computes the results of some instructions of the x87 (FSIN, FCOS, FPTAN, FSINCOS) by the
+/// host's mathematics library, and the GNU C library has those functions with and without fused
 /// multiplication, which round differently. It takes those without on every host
 /// (`glibc.cpu.hwcaps`).
 pub(crate) const ENVIRONMENT: [(&str, &str); 1] =

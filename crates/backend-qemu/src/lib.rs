@@ -121,7 +121,7 @@ impl Backend for Vm {
     }
 }
 
-/// Computes a digest of what is loaded into QEMU: the turnstile and the plugin.
+/// Computes a digest of the code that is loaded into QEMU: the turnstile and the plugin.
 pub fn libraries_sha256() -> Digest {
     Digest::of_json(&[turnstile::LIBRARY, plugin::LIBRARY].map(Digest::of))
 }

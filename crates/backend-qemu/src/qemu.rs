@@ -57,7 +57,7 @@ pub(crate) enum Halt {
     NoVirtualisation,
     /// The turnstile is not in its place.
     NoTurnstile,
-    /// QEMU lacks what the turnstile needs for several CPUs: its name.
+    /// QEMU lacks a symbol that the turnstile needs for several CPUs: its name.
     Lacks(String),
     /// QEMU does not behave as one.
     Qmp(QmpError),

@@ -58,7 +58,7 @@ impl Turnstile {
         self.said().lines().any(|line| line == "ready")
     }
 
-    /// Returns what this QEMU does not export and the library needs.
+    /// Returns the symbols that the library needs and this QEMU does not export.
     pub(crate) fn lacks(&mut self) -> Option<String> {
         self.said().lines().find_map(|line| line.strip_prefix("lacks ").map(str::to_owned))
     }

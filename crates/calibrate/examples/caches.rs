@@ -1,4 +1,4 @@
-//! Measures what lies behind `[caches.penalties]` of a profile on this machine: nanoseconds of a load
+//! Measures the times behind `[caches.penalties]` of a profile on this machine: nanoseconds of a load
 //! beyond those of one that hits the first cache, by where its line is and by how it is reached.
 //!
 //! `cargo run --release --locked -p preemptlab-calibrate --example caches`. A chain of loads, of which

@@ -17,7 +17,7 @@ pub type PerOperation = [f64; Class::COUNT];
 pub struct Counted(BTreeMap<String, PerOperation>);
 
 impl Counted {
-    /// Reads what the program printed in the guest, a line a benchmark, and the counts of the
+    /// Reads the program's output in the guest, a line a benchmark, and the counts of the
     /// plugin meanwhile, a line a benchmark too.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Counted {
         }
     }
 
-    /// Adds what was counted of other benchmarks.
+    /// Adds the counts of other benchmarks.
     #[must_use]
     pub fn with(mut self, Self(other): Self) -> Self {
         self.0.extend(other);

@@ -15,7 +15,7 @@ pub enum CalibrateError {
     /// The times of a machine cannot be relied on.
     #[error("this machine cannot be calibrated now: {0}")]
     Unsteady(String),
-    /// The guest did not do what it was asked for.
+    /// The guest did not do its job.
     #[error("the micro-benchmarks failed in the guest: {0}")]
     Guest(String),
     /// Machine and guest executed different benchmarks.
@@ -27,7 +27,7 @@ pub enum CalibrateError {
     /// This machine's kernel takes no module.
     #[error("`--root` measures with a module, and {0}")]
     NoModule(String),
-    /// Somebody has interrupted it.
+    /// The user has interrupted it.
     #[error("interrupted")]
     Interrupted,
 }

@@ -43,12 +43,12 @@ pub struct Observation<'a> {
 /// Costs of all classes, in nanoseconds.
 pub type Costs = [f64; Class::COUNT];
 
-/// Returns what the priors are.
+/// Returns the priors.
 pub fn priors() -> Costs {
     std::array::from_fn(|index| prior_ns(Class::ALL[index]))
 }
 
-/// Returns what costs say that an operation takes, in nanoseconds.
+/// Returns the time of an operation by these costs, in nanoseconds.
 pub fn model_ns(counts: &PerOperation, costs: &Costs) -> f64 {
     counts.iter().zip(costs).map(|(count, cost)| count * cost).sum()
 }

@@ -21,7 +21,7 @@ pub struct CountingCell {
 }
 
 /// A Debian kernel whose default is to preempt where it asks for it, and one CPU. Its instructions are
-/// counted and have no prices: these are what is looked for.
+/// counted and have no prices: the calibration finds these.
 const EXPERIMENT: &str = r#"
 format = 1
 name = "calibration"

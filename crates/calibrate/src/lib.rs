@@ -1,9 +1,9 @@
-//! Finds out what the instructions of each class cost on a machine.
+//! Finds the costs of each class of instructions on a machine.
 //!
 //! The same program of micro-benchmarks (`guest/micro`) is executed on the machine, which tells the time of
 //! each benchmark, and in a guest, whose instructions are counted by class. The prices are those with which
 //! the counts come nearest to the times. Some benchmarks are held out of the fit, to tell how well prices
-//! predict what they were not fitted to.
+//! predict benchmarks to which they were not fitted.
 //!
 //! A module (`kmod/micro`) executes the privileged benchmarks. The same program asks it for its lines.
 //!

@@ -76,7 +76,7 @@ impl Machine {
         )))
     }
 
-    /// Says what may have disturbed it.
+    /// Names possible disturbances of it.
     fn suspicion(&self) -> String {
         let Conditions { ticks, steal_ticks, load_average_centi, .. } = &self.conditions;
         let mut found = Vec::new();

@@ -23,7 +23,8 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 ///
 /// # Errors
 ///
-/// [`CalibrateError::NoModule`] with the first reason why the kernel would take no module, and what to do.
+/// [`CalibrateError::NoModule`] with the first reason why the kernel would take no module, and the next
+/// step.
 pub fn build_tree(root: &Path, release: &str) -> Result<PathBuf, CalibrateError> {
     let refused = |reason: String| Err(CalibrateError::NoModule(reason));
     let without = "calibrate without `--root`";
@@ -147,7 +148,7 @@ impl<L: Loader> Loaded<L> {
     ///
     /// # Errors
     ///
-    /// [`CalibrateError::NoModule`] where it stays, with what to do.
+    /// [`CalibrateError::NoModule`] where it stays, with the next step.
     pub fn unload(mut self) -> Result<(), CalibrateError> {
         let loader = self.0.take().expect("it is loaded until here");
         loader.unload().map_err(|error| stays(&error))
@@ -156,7 +157,7 @@ impl<L: Loader> Loaded<L> {
 
 impl<L: Loader> Drop for Loaded<L> {
     fn drop(&mut self) {
-        // Another error is on its way; the next calibration unloads what stays.
+        // Another error is on its way; the next calibration unloads a module that stays.
         if let Some(loader) = self.0.take() {
             let _ = loader.unload();
         }

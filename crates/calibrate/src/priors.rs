@@ -2,9 +2,9 @@
 
 use preemptlab_protocol::prices::Class;
 
-/// Returns what an instruction of a class takes on a processor of today at some 3.5 GHz, in nanoseconds, by
+/// Returns the time of an instruction of a class on a processor of today at some 3.5 GHz, in nanoseconds, by
 /// tables of latencies and throughputs and rounded. CPUID and ports have the time of a hypervisor. A timer's
-/// interrupt has what lies between hardware (0.3 us) and a hypervisor in a hypervisor (13 us).
+/// interrupt has a time between those of hardware (0.3 us) and of a hypervisor in a hypervisor (13 us).
 pub const fn prior_ns(class: Class) -> f64 {
     match class {
         Class::UserPlain => 0.1,

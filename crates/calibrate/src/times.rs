@@ -21,7 +21,7 @@ pub struct Time {
 pub struct Pass(BTreeMap<String, Time>);
 
 impl Pass {
-    /// Reads what the program printed.
+    /// Reads the program's output.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Adds what one more pass has measured.
+    /// Adds the times of one more pass.
     pub fn add(&mut self, Pass(pass): Pass) {
         let half = &mut self.halves[self.passes % 2];
         for (name, time) in pass {

@@ -54,7 +54,7 @@ fn machine_ns(counts: &Counts) -> f64 {
     counts.iter().map(|(class, count)| *count as f64 * cost_ns(*class)).sum()
 }
 
-/// Fits what the machine says of these benchmarks; it is slower by a factor in some.
+/// Fits the machine's times of these benchmarks; it is slower by a factor in some.
 fn fitted(benchmarks: &[(String, Counts)], slower: impl Fn(&str) -> f64) -> Calibration {
     let (mut timed, mut printed, mut counted) = (String::new(), String::new(), String::new());
     for (name, counts) in benchmarks {

@@ -1,4 +1,4 @@
-//! No price is fitted to what prices have to predict.
+//! No price is fitted to a workload that prices have to predict.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -153,7 +153,7 @@ fn judged(source: &Source, runs: &Path, trial: &Trial, message_ns: MessageNs) ->
         Kind::Layout => Change::Layout { seed: trial.random },
     };
     let base = source.base();
-    // Nothing in the commit's name tells what it is.
+    // Nothing in the commit's name tells its kind.
     let commit = source.commit("trial", &base, "trial", &change);
     // Two trials may put the same change into the same function, at other seeds.
     let out = runs.join(format!("{}-{}", &commit[..12], trial.number));

@@ -155,7 +155,7 @@ impl Apart {
 fn reason(status: ExitStatus, words: &str) -> (u8, String) {
     let signal = status.signal().and_then(Signal::from_named_raw);
     let refused = |reason: String| (exit::UNUSABLE, reason);
-    // The standard library says what is lacking before it ends a process.
+    // The standard library names the lack before it ends a process.
     let overflows = words.contains("has overflowed its stack");
     if signal == Some(Signal::XCPU) {
         refused(format!(

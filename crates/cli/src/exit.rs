@@ -46,7 +46,7 @@ impl Failure {
     }
 }
 
-/// Returns the failure of what the user gave.
+/// Returns the failure of the user's input.
 pub fn unusable(message: impl Display) -> Failure {
     failure(UNUSABLE, message)
 }

@@ -140,7 +140,7 @@ impl Output {
         }
     }
 
-    /// Prints what clap says of the command line.
+    /// Prints clap's message about the command line.
     pub fn help(&self, text: &clap::builder::StyledStr) -> Result<ExitCode, Failure> {
         match self.color_stdout {
             true => self.data(&text.ansi().to_string()),
@@ -264,9 +264,8 @@ impl Error for Told {
 
 impl miette::Diagnostic for Told {}
 
-/// Returns what may reach a terminal: text with line feeds and tabs, and in colour the sequences that
-/// switch colours and weights. Everything that this program prints goes through here, whoever wrote
-/// it.
+/// Returns a text that may reach a terminal: it keeps line feeds and tabs, and in colour the
+/// sequences that switch colours and weights. Everything that this program prints goes through here.
 fn harmless(text: &str, color: bool) -> Cow<'_, str> {
     if !color {
         return plain::lines(text);

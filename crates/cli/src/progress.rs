@@ -20,7 +20,7 @@ use crate::{
     output::{Output, say},
 };
 
-/// Shows what happens while an action is at work, and ends it at a signal.
+/// Shows the events while an action is at work, and ends it at a signal.
 pub struct Shown {
     output: Output,
     state: Mutex<State>,
@@ -136,7 +136,7 @@ impl State {
         }
     }
 
-    /// Shows what an engine told of its tasks; `words` are the last ones of tasks that ended early.
+    /// Shows an engine's report of its tasks; `words` are the last ones of tasks that ended early.
     fn on_tasks(&mut self, event: &TaskEvent<'_>, words: &str, left: Option<Left>) {
         match event {
             TaskEvent::PickedUp(jobs) => {

@@ -66,7 +66,7 @@ const VALUES: [(&str, &str); 54] = [
     ("SECONDS", "10s"),
 ];
 
-/// Words that commands and options were called by, with what is written today.
+/// Words that commands and options were called by, with their present form.
 const RENAMED: [(&str, &str); 36] = [
     ("plan", "preemptlab run EXPERIMENT --dry-run"),
     ("scenario", "preemptlab run SCENARIO..."),
@@ -109,7 +109,7 @@ const RENAMED: [(&str, &str); 36] = [
     ("--html", "--format html=FILE"),
 ];
 
-/// Adds what helps to a mistake: the new spelling of an old word, the formats that there are, or an example
+/// Adds advice to a mistake: the new spelling of an old word, the formats that there are, or an example
 /// of a value that is missing or invalid.
 pub fn with_help(mut error: Error, arguments: &[String]) -> Error {
     if let Some(tip) = renamed(&error).or_else(|| unwritten(&error)) {
@@ -121,7 +121,7 @@ pub fn with_help(mut error: Error, arguments: &[String]) -> Error {
     with_example(error, arguments)
 }
 
-/// Says what is written today instead of an old word.
+/// Names the present form of an old word.
 fn renamed(error: &Error) -> Option<String> {
     let word = match error.kind() {
         ErrorKind::InvalidSubcommand => error.get(ContextKind::InvalidSubcommand)?,

@@ -1,4 +1,4 @@
-//! Recordings with traces may come from anybody: bad ones get a clear error.
+//! Recordings with traces may come from strangers: bad ones get a clear error.
 
 mod common;
 

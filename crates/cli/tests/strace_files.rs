@@ -79,7 +79,7 @@ fn calls(case: &Case) -> Vec<(String, u32)> {
     calls
 }
 
-/// Kills a command at every `step`-th call. Returns what is wrong.
+/// Kills a command at every `step`-th call. Returns the mistake.
 fn killed(case: &Case, step: usize) -> Vec<String> {
     let context = case.command.join(" ");
     let desk = Desk::new();

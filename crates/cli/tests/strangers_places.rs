@@ -288,7 +288,7 @@ fn a_users_own_links_are_followed() {
         assert!(matches!(said.code, 0 | 3), "{command:?}: {said:?}");
     }
     assert!(desk.path("disk/cells.csv").exists() && desk.path("disk/page.html").exists());
-    // A folder that a group shares may hold what is shared.
+    // A folder that a group shares may hold shared files.
     let shared = desk.path("shared");
     folder(&shared, 0o775);
     record(&shared.join("run"), PLAN, |_, _| Cell::Missing);

@@ -109,7 +109,7 @@ fn multiplied() -> Vec<(&'static str, String, &'static str)> {
     cases
 }
 
-/// Templates that take time, ask without end, or ask for what they may not have.
+/// Templates that take time, ask without end, or ask for forbidden values.
 fn asking() -> Vec<(&'static str, String, &'static str)> {
     let table = [
         (

@@ -1,5 +1,5 @@
-//! Traces of strangers: `explain`, its census and its search refuse what cannot be, within bounds of memory and
-//! time, and nothing in a trace steers a terminal.
+//! Traces of strangers: `explain`, its census and its search refuse impossible traces, within bounds of memory
+//! and time, and nothing in a trace steers a terminal.
 
 mod common;
 #[path = "hostile/mod.rs"]
@@ -160,7 +160,7 @@ fn put(traced: &Traced, stream: &[u8]) {
     folder.put(traced.id, &mut file, &findings).unwrap();
 }
 
-/// Views a recording. Returns what is wrong.
+/// Views a recording. Returns the mistake.
 fn viewed(
     desk: &Desk,
     traced: &Traced,
@@ -262,7 +262,7 @@ fn places(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Returns what stands in the place of a value, each with a name.
+/// Returns the replacements of a value, each with a name.
 fn instead(value: &Value) -> Vec<(&'static str, Value)> {
     match value {
         Value::Number(_) => vec![

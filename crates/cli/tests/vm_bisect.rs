@@ -25,7 +25,7 @@ const SECTION: usize = 20;
 /// 5 % of the 752 ns that a message takes with Debian's source and `lab`.
 const SLOWER_NS: u64 = 38;
 
-/// Returns what the commit of a number does.
+/// Returns the change of the commit of a number.
 fn change(number: usize) -> (&'static str, Change) {
     match number {
         4 => ("a layout", Change::Layout { seed: 4 }),
@@ -65,7 +65,7 @@ fn bisect(desk: &Desk, source: &Source, commits: &[String], further: &[&str]) ->
     command
 }
 
-/// Runs a search to its end, prints what it took, and returns the document.
+/// Runs a search to its end, prints its cost, and returns the document.
 fn searched(mut command: Command) -> Value {
     let started = Instant::now();
     let finished = Finished::new(command.output().unwrap());

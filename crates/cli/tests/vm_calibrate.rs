@@ -39,7 +39,7 @@ fn count(prepared: &Prepared, file: &Path) -> (Message, String) {
     (message, counts)
 }
 
-/// Prints what an operation executes, which docs/calibrate.md quotes.
+/// Prints the instructions of an operation, which docs/calibrate.md quotes.
 fn show(counted: &Counted) {
     for (name, counts) in counted.of_operations() {
         let executed = Class::ALL.iter().filter(|class| counts[class.index()] > 0.0);

@@ -78,7 +78,7 @@ from = "attempts.stdout"
 pattern = '^attempts (\d+)$'
 "#;
 
-/// A cell whose command prints what it was started with.
+/// A cell whose command prints its own attributes at its start.
 const INHERITED: &str = r#"format = 1
 name = "inherited"
 

@@ -27,7 +27,7 @@ pub struct BootCells {
 
 /// Returns the number of the newest look at a recording's results, 0 before the first, and the
 /// distinct cells that it planned, by boot, in the order of the plan. All of it depends on the plan
-/// alone, never on what is finished.
+/// alone, never on the finished cells.
 pub fn newest<E>(recording: &Recording<E>) -> (u32, Vec<BootCells>) {
     let newest = recording.planned().map(|(look, _)| look).max().unwrap_or(0);
     let mut seen = BTreeSet::new();

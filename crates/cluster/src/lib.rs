@@ -3,9 +3,9 @@
 //! A worker executes a shard into a part of its own; parts are joined again to the recording that one
 //! machine would have made, byte for byte.
 //!
-//! Invariants: shards follow from the plan and their number alone, never from what is finished, so that
-//! workers need not speak with each other. Nothing of how the cells were spread becomes a part of the
-//! recording.
+//! Invariants: shards follow from the plan and their number alone, never from the finished cells, so
+//! that workers need not speak with each other. Nothing of how the cells were spread becomes a part of
+//! the recording.
 //!
 //! This crate depends on `files`, `model` and `recording`; it executes no cell.
 

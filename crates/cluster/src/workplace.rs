@@ -9,8 +9,8 @@ use preemptlab_model::Shard;
 /// Suffix of the work folder's name.
 const SUFFIX: &str = ".shards";
 
-/// Paths of what several machines need beside a recording. Nothing of it is a part of the recording, whose
-/// bytes do not tell how many machines made it.
+/// Paths of files that several machines need beside a recording. Nothing of it is a part of the recording,
+/// whose bytes do not tell how many machines made it.
 ///
 /// ```text
 /// RUN.shards/seed.tar.zst     QEMU, kernels and images: a worker's store
@@ -51,7 +51,7 @@ impl Workplace {
         OutFolder::chosen(self.root.parent().unwrap_or(Path::new(".")), name)
     }
 
-    /// Returns the archive of what a worker needs.
+    /// Returns the archive of a worker's needs.
     pub fn seed(&self) -> PathBuf {
         self.root.join("seed.tar.zst")
     }
@@ -79,7 +79,7 @@ impl Workplace {
         self.root.join("engine.json")
     }
 
-    /// Returns the folder of what the engine's tasks print.
+    /// Returns the folder of the output of the engine's tasks.
     pub fn log(&self) -> PathBuf {
         self.root.join("log")
     }

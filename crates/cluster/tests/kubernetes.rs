@@ -1,4 +1,4 @@
-//! Tests of Kubernetes as an engine, with a kubectl that notes what it is given.
+//! Tests of Kubernetes as an engine, with a kubectl that notes its arguments.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! The check that a plan is that of its experiment. A recording may come from anybody: the cells
+//! The check that a plan is that of its experiment. A recording may come from a stranger: the cells
 //! that are executed again are those of its experiment, and not others that a stranger wrote beside
 //! it.
 

@@ -102,8 +102,8 @@ fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence
     evidence
 }
 
-/// Returns whether nothing but the kernel's command line shows a parameter, and nothing here knows what
-/// it acts on: a machine that lacks that looks like one where the parameter does nothing.
+/// Returns whether nothing but the kernel's command line shows a parameter, and its target is unknown
+/// here: a machine without the target looks like one where the parameter does nothing.
 pub fn is_shown_by_cmdline_alone(setting: &Setting) -> bool {
     let Setting::Parameter { name, value } = setting else { return false };
     let shows = |evidence: &Evidence| match evidence {

@@ -286,7 +286,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Lists what instructions cost on the machines of the experiment, in the order of the plan.
+    /// Lists the costs of instructions on the machines of the experiment, in the order of the plan.
     pub fn costs(&self) -> impl Iterator<Item = &CostSource> {
         let only = self.factors.machine.is_empty().then_some(&self.machine.prices);
         self.factors.machine.iter().chain(only)
@@ -298,7 +298,7 @@ impl Experiment {
         self.factors.machine.iter_mut().chain(only)
     }
 
-    /// Returns what instructions cost on the machine of a cell.
+    /// Returns the costs of instructions on the machine of a cell.
     pub fn cost_of(&self, machine: Option<&Name>) -> &CostSource {
         let is_it = |cost: &&CostSource| Some(cost.name()) == machine.map(Name::as_str);
         self.factors.machine.iter().find(is_it).unwrap_or(&self.machine.prices)

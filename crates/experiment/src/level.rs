@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for KernelLevel {
     }
 }
 
-/// Reads either form. An untagged enum would hide what is wrong with a name.
+/// Reads either form. An untagged enum would hide the mistake in a name.
 struct LevelVisitor;
 
 impl<'de> Visitor<'de> for LevelVisitor {

@@ -21,7 +21,7 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Changes an experiment, and lists what was not as its file says.
+    /// Changes an experiment, and lists the values that differ from its file.
     ///
     /// # Errors
     ///

@@ -32,7 +32,7 @@ pub struct Resolved {
     pub kernels: BTreeMap<KernelRef, Kernel>,
     /// Configurations of the kernels, where they are available.
     pub configs: BTreeMap<KernelRef, KernelConfig>,
-    /// The kernels that cannot be had, and why.
+    /// The unavailable kernels, and the reasons.
     pub unavailable: BTreeMap<KernelRef, String>,
     /// The digest of the guest image, by kernel and workload.
     pub images: BTreeMap<(KernelRef, String), Digest>,

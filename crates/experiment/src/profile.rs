@@ -44,7 +44,8 @@ impl CostSource {
         Self::named(DEFAULT)
     }
 
-    /// Finds what a text means: `instructions`, a profile that preemptlab has, or the file of one.
+    /// Finds the meaning of a text: `instructions`, a profile that preemptlab has, or the file of
+    /// one.
     pub fn named(text: &str) -> Self {
         let shipped = SHIPPED.iter().find(|(name, _)| *name == text);
         match (text, shipped) {

@@ -149,7 +149,7 @@ impl RepeatedFiles {
     }
 }
 
-/// Returns what of a program's name may be part of a name.
+/// Returns the characters of a program's name that may be part of a name.
 fn program_name(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
     let name: String = name

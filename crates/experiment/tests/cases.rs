@@ -69,7 +69,7 @@ fn a_vendors_line_is_told_word_by_word() {
             "nmi_watchdog=0: ",
         ],
     );
-    // The machine and its kernel have what the others act on.
+    // The machine and its kernel have the targets of the others.
     for word in ["skew_tick", "isolcpus", "rcu_nocb_poll", "nohz=on", "nosoftlockup", "rcupdate."] {
         assert!(!reason.as_ref().unwrap().contains(&format!("{word}=1: ")), "{word}");
         assert!(!reason.as_ref().unwrap().contains(&format!("{word}: ")), "{word}");

@@ -1,4 +1,4 @@
-//! Folders that this program chose itself, at paths that anybody can foresee.
+//! Folders that this program chose itself, at paths that every user can foresee.
 
 use std::{
     error, fmt, fs, io,

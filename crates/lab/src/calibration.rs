@@ -15,7 +15,7 @@ use preemptlab_system::host::{HostKernel, processor};
 
 use crate::{Blame, Error, Event, Lab, OrBlame, Part, Result};
 
-/// Prices of this machine's instructions, and what they were measured on.
+/// Prices of this machine's instructions, and the machine of the measurement.
 pub struct Calibrated {
     /// The prices, and how well they say the times of the benchmarks.
     pub calibration: Calibration,
@@ -24,7 +24,7 @@ pub struct Calibrated {
 }
 
 /// Measures micro-benchmarks on this machine, counts their instructions in a guest, and fits prices; with a
-/// module also what only a kernel may execute.
+/// module also the privileged ones.
 ///
 /// # Errors
 ///

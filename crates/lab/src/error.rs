@@ -22,7 +22,7 @@ pub enum Blame {
     Cells,
     /// The machine's or a mirror's.
     Machine,
-    /// Nobody's: the user ended the action.
+    /// Nothing is at fault: the user ended the action.
     Interrupted,
 }
 

@@ -14,7 +14,7 @@ use preemptlab_stats::Gate;
 
 use crate::Result;
 
-/// Somebody who watches an action, and may end it.
+/// Observer of an action, who may end it.
 pub trait Watch: Sync {
     /// Hears of an event. Events of several threads come one at a time.
     fn on(&self, event: Event<'_>);
@@ -34,7 +34,7 @@ pub enum Event<'a> {
     Providing,
     /// Something is brought here.
     Provision(preemptlab_provision::Event),
-    /// Everything is here, or cannot be had.
+    /// Everything is here, or unavailable.
     Provided,
     /// Cells are executed.
     Cells {

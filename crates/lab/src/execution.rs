@@ -13,7 +13,7 @@ use crate::{
     check_host, finished_cells, looks::looks, meter::Meter, spread::Spread,
 };
 
-/// An experiment, where its recording is, and with what its cells are executed.
+/// An experiment, the place of its recording, and the executor of its cells.
 pub struct Execution<'a> {
     /// The experiment.
     pub wanted: Wanted,
@@ -25,7 +25,7 @@ pub struct Execution<'a> {
     pub no_cache: bool,
     /// Executes failed cells again.
     pub retry_failed: bool,
-    /// Keeps what kernels do, besides what it tells of every instant.
+    /// Keeps the traces of kernels, besides their findings about every instant.
     pub trace: bool,
     /// The engine that executes the cells elsewhere.
     pub engine: Option<OnEngine<'a>>,
@@ -154,7 +154,7 @@ fn spread<'b>(
     engine.map(begin).transpose()
 }
 
-/// Goes on with the recording, or begins it, and hands it to `work` together with what executes cells.
+/// Continues the recording, or begins it, and hands it to `work` together with the executor of cells.
 pub(crate) fn open<T>(
     lab: &Lab<'_>,
     execution: &Execution<'_>,

@@ -30,14 +30,14 @@ const EXPERIMENT_PATH: &str = "studies/gate.toml";
 /// Labels of the two kernels, unless they have others.
 pub const LABELS: [&str; 2] = ["base", "new"];
 
-/// Two kernels, or two recordings of one each, and what is asked of them.
+/// Two kernels, or two recordings of one each, and the question about them.
 #[derive(Clone, Debug)]
 pub struct GateRequest<'a> {
     /// The kernel that the other is compared with, or its recording.
     pub base: &'a str,
     /// The kernel that may be worse, or its recording.
     pub new: &'a str,
-    /// The file of what both are measured with; without one it is the gate's own.
+    /// The experiment's file for both; without one it is the gate's own.
     pub experiment: Option<&'a Path>,
     /// The rule of the decision.
     pub rule: GateRule,

@@ -57,8 +57,8 @@ pub(crate) fn join(lab: &Lab<'_>, writer: &RecordingWriter) -> Result<()> {
     }
 }
 
-/// Removes the seed and the parts, whose cells are in the recording. The jobs' numbers and what their
-/// tasks printed stay.
+/// Removes the seed and the parts, whose cells are in the recording. The jobs' numbers and the output
+/// of their tasks stay.
 pub(crate) fn clear(lab: &Lab<'_>, recording: &Path) -> Result<()> {
     let began = Instant::now();
     let workplace = Workplace::of(recording);

@@ -87,7 +87,7 @@ impl Lab<'_> {
         if cancel.is_cancelled() { Err(RunError::Cancelled.into()) } else { result }
     }
 
-    /// Returns what prepares experiments with the lab's QEMU.
+    /// Returns the preparation of experiments with the lab's QEMU.
     pub fn preparation<'p>(&self, provision: Provision<'p>) -> Preparation<'p> {
         Preparation::new(provision, self.qemu.clone())
     }
@@ -96,7 +96,7 @@ impl Lab<'_> {
     ///
     /// # Errors
     ///
-    /// When something cannot be had any more.
+    /// When something is unavailable now.
     pub fn pinned(&self, recording: Derived<'_>) -> Result<Prepared> {
         let store = self.open_store()?;
         let folders = recording.folders()?;

@@ -1,6 +1,6 @@
 //! Executes experiments: every action of the command line as a function from a request to a value.
 //!
-//! A [`Lab`] is the machine on which an action takes place. Somebody who watches it hears of each [`Event`]. An
+//! A [`Lab`] is the machine on which an action takes place. An observer hears of each [`Event`]. An
 //! [`Error`] says whose fault it is. Nothing here prints, reads the environment or knows a command line.
 
 mod bench;

@@ -116,7 +116,7 @@ impl<'a> Meter<'a> {
         state.finished_last = Some(Instant::now());
     }
 
-    /// Returns what is left.
+    /// Returns the work that is left.
     pub fn left(&self) -> Left {
         self.left_of(&self.state())
     }
@@ -183,7 +183,7 @@ impl<'a> Meter<'a> {
         self.tasks.mean_cell(&self.timings).mul_f64(slowdown)
     }
 
-    /// Says that no cell is executed any more, and keeps what was learnt.
+    /// Says that no cell is executed any more, and keeps the measured times.
     pub fn finish(&self) {
         self.watch.on(Event::Executed);
         let measured = std::mem::take(&mut self.state().measured);

@@ -17,7 +17,7 @@ use crate::{Budget, Executor, Lab, Result, Tracing};
 ///
 /// # Errors
 ///
-/// When no cell has a real-time probe, something that the cells need cannot be had any more, or the machine or the
+/// When no cell has a real-time probe, something that the cells need is unavailable now, or the machine or the
 /// user ends it.
 pub fn search(
     lab: &Lab<'_>,
@@ -38,7 +38,7 @@ pub fn search(
     Ok(hunts)
 }
 
-/// Executes what each search asks for, as many searches at a time as there are jobs.
+/// Executes the cells that each search asks for, as many searches at a time as there are jobs.
 fn hunt(lab: &Lab<'_>, hunts: &mut [Hunt], executor: &Executor<'_>, budget: Budget) -> Result<()> {
     let started = Instant::now();
     let queue = Mutex::new(hunts.iter_mut());

@@ -7,7 +7,8 @@ use preemptlab_recording::RecordingError;
 
 use crate::{Lab, Prepared, Result, is_seed_of};
 
-/// Packs what workers need, unless this build of preemptlab has done so before; returns the file.
+/// Packs the files that workers need, unless this build of preemptlab has done so before; returns
+/// the file.
 pub(crate) fn pack(lab: &Lab<'_>, prepared: &Prepared, recording: &Path) -> Result<PathBuf> {
     let workplace = Workplace::of(recording);
     let seed = workplace.seed();

@@ -34,7 +34,7 @@ pub struct ShardWork<'a> {
     pub out: Option<&'a Path>,
     /// Folder for the store that this machine's workers share, where none was named.
     pub temporary: &'a Path,
-    /// Keeps what kernels do, besides what it tells of every instant.
+    /// Keeps the traces of kernels, besides their findings about every instant.
     pub trace: bool,
 }
 

@@ -36,7 +36,7 @@ pub struct OnEngine<'a> {
     pub tasks: Option<u32>,
     /// Leaves the cells to the engine.
     pub detach: bool,
-    /// Goes on with the jobs that were submitted.
+    /// Continues the submitted jobs.
     pub attach: bool,
     /// Share of the cells that two tasks execute.
     pub twice: Option<Twice>,
@@ -55,7 +55,7 @@ pub(crate) struct Spread<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// Makes a prepared recording ready: packs what the tasks need.
+    /// Makes a prepared recording ready: packs the files that the tasks need.
     pub fn begin(
         lab: &'a Lab<'a>,
         wanted: &'a OnEngine<'_>,
@@ -122,7 +122,7 @@ impl<'a> Spread<'a> {
         Ok((summary(writer)?, cell_wall))
     }
 
-    /// Removes what only the engine's tasks needed, once every cell is in the recording.
+    /// Removes the files that only the engine's tasks needed, once every cell is in the recording.
     pub fn end(&self) -> Result<()> {
         joining::clear(self.lab, &self.work.recording)
     }
@@ -180,7 +180,7 @@ impl<'a> Spread<'a> {
     }
 }
 
-/// Tells what happens in a round.
+/// Tells the events of a round.
 struct Told<'a> {
     lab: &'a Lab<'a>,
     prepared: &'a Prepared,

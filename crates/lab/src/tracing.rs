@@ -25,7 +25,7 @@ impl Tracing<'_> {
     ///
     /// # Errors
     ///
-    /// When the recording cannot be written to, something that the cells need cannot be had any more, or the
+    /// When the recording cannot be written to, something that the cells need is unavailable now, or the
     /// machine or the user ends it.
     pub fn ensure(&self, cells: &[&Chosen]) -> Result<()> {
         let folder = self.recording.explained();
@@ -82,7 +82,7 @@ impl Tracing<'_> {
     ///
     /// # Errors
     ///
-    /// When something of it cannot be had any more.
+    /// When something of it is unavailable now.
     pub fn executor(&self) -> Result<Executor<'_>> {
         let cancel = self.lab.watch.cancel()?;
         let vm = Box::new(self.lab.pinned(self.derived()?)?.vm());

@@ -1,4 +1,4 @@
-//! From what the user names to an experiment.
+//! From the user's words to an experiment.
 
 use std::{io, path::Path};
 
@@ -26,7 +26,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Reads an experiment, puts values in the place of what it says, and reads the folders of its
+    /// Reads an experiment, puts values in the place of its own, and reads the folders of its
     /// workloads.
     ///
     /// # Errors

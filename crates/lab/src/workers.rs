@@ -6,11 +6,13 @@ use preemptlab_experiment::RecordingWriter;
 
 use crate::{Execution, Lab, PrepareError, Result, execution::prepare, seed};
 
-/// Goes on with a recording, or begins it, and packs what its workers need; returns the file.
+/// Continues a recording, or begins it, and packs the files that its workers need; returns the
+/// archive.
 ///
 /// # Errors
 ///
-/// When the cells are none in virtual time, or something that they need cannot be had or written.
+/// When the cells are none in virtual time, or something that they need is unavailable or cannot be
+/// written.
 pub fn prepare_for_workers(
     lab: &Lab<'_>,
     execution: &Execution<'_>,

@@ -227,7 +227,7 @@ fn a_shallow_clone_is_named() {
     git(folder.path(), &["clone", "--quiet", "--depth=2", &from, "shallow"]);
     let said = Search::ends(&shallow, &commits[0], "HEAD").unwrap_err().to_string();
     assert!(said.contains("shallow clone"), "{said}");
-    // Within what it has it is searched like every other one.
+    // Within its own commits it is searched like every other one.
     let [good, bad] = Search::ends(&shallow, "HEAD~1", "HEAD").unwrap();
     let it = open_in(folder.path().join("own"), &shallow, ends(&good, &bad)).unwrap();
     assert_eq!(it.next().unwrap(), Next::Found(bad));

@@ -358,7 +358,8 @@ workloads! {
     arithmetic: super::ARITHMETIC;
 }
 
-/// Instructions with prices: where QEMU leaves its execution must not matter to what is paid when.
+/// Instructions with prices: the places where QEMU leaves its execution must not change which
+/// prices are paid, and when.
 mod prices {
     use super::{
         AT_ONCE, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, SMALL_TRACED, STOPPED, TRACED, perturb,

@@ -73,7 +73,7 @@ impl CellInputs {
         CellId(Digest::of_json(self))
     }
 
-    /// Returns what its time counts; `None` where time is the machine's own.
+    /// Returns the cost that its time counts; `None` where time is the machine's own.
     pub fn cost(&self) -> Option<CellCost> {
         self.snapshot.backend.is_vm().then(|| CellCost::of(&self.snapshot.machine))
     }

@@ -65,8 +65,8 @@ impl Serialize for PricesOf {
 }
 
 impl CellCost {
-    /// Returns what the virtual time of a machine counts. A cell does not know how well its profile
-    /// predicts: see [`Self::checked_by`].
+    /// Returns the cost that the virtual time of a machine counts. A cell does not know how well
+    /// its profile predicts: see [`Self::checked_by`].
     pub fn of(machine: &Machine) -> Self {
         machine.prices.as_ref().map_or(Self::Instructions(machine.cost), |pricing| Self::Prices {
             of: PricesOf {
@@ -95,7 +95,7 @@ impl CellCost {
         }
     }
 
-    /// Says what virtual time counts where cells have these costs: the caption of everything that shows
+    /// Describes virtual time where cells have these costs: the caption of everything that shows
     /// their times. The default cost of an instruction is not named.
     pub fn caption(costs: &BTreeSet<Self>) -> String {
         let mut sentences = Vec::new();

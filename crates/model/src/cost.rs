@@ -24,7 +24,7 @@ impl InstructionCost {
     /// The virtual time of a count where instructions have prices: prices are in 1/256 ns.
     pub const PRICED: Self = Self { shift: 0 };
 
-    /// Returns the exponent, which is what QEMU calls `shift`.
+    /// Returns the exponent, which QEMU calls `shift`.
     pub const fn shift(self) -> u8 {
         self.shift
     }

@@ -121,7 +121,7 @@ impl KernelRef {
     }
 
     /// Returns the line of the kernel, along which versions are neighbours: its flavour, or the name
-    /// of what is built but for its version. Kernels without a version are one line.
+    /// of the built kernel without its version. Kernels without a version are one line.
     pub fn line(&self) -> String {
         match self {
             Self::Packaged { flavour: Flavour::Generic, .. } => "generic".to_owned(),

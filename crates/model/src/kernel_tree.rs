@@ -1,5 +1,5 @@
-//! Names of kernels that are built, and what a recording says about one from a tree of the user's
-//! own.
+//! Names of kernels that are built, and the description in a recording of one from a tree of the
+//! user's own.
 
 use std::{fmt, path::PathBuf};
 

@@ -135,7 +135,7 @@ impl MetricName {
         Self::Of(Distribution::Delay, Statistic::Max),
     ];
 
-    /// Returns what kind of number it is.
+    /// Returns its kind of number.
     pub const fn class(&self) -> MetricClass {
         match self {
             Self::Of(..) => MetricClass::Statistic,
@@ -145,7 +145,7 @@ impl MetricName {
         }
     }
 
-    /// Returns what it is a statistic of, and the statistic; `None` for what is none.
+    /// Returns its distribution and its statistic; `None` for a metric that is not a statistic.
     pub const fn statistic(&self) -> Option<(&Distribution, Statistic)> {
         match self {
             Self::Of(of, statistic) => Some((of, *statistic)),

@@ -3,7 +3,7 @@
 
 use crate::{Distribution, MetricName, Probe, Statistic};
 
-/// A number that every workload has, of what the system did beside it.
+/// A number that every workload has, of the system's activity beside it.
 const CONTEXT_SWITCHES: &str = "context_switches";
 
 /// Role of a metric.
@@ -58,7 +58,7 @@ impl MetricName {
         if is_fair { Self::OTHER_MAX } else { Self::FIFO_MAX }
     }
 
-    /// Returns what the metric is for.
+    /// Returns the role of the metric.
     pub fn role(&self) -> Role {
         match self {
             Self::Of(..) => Role::Latency,
@@ -88,7 +88,7 @@ impl MetricName {
     pub fn is_headline<'a>(&self, mut among: impl Iterator<Item = &'a Self>) -> bool {
         match self {
             Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,
-            // Half of all instants say what a wakeup costs with nothing in the way.
+            // Half of all instants tell the cost of a wakeup with nothing in the way.
             Self::Of(Distribution::Bound, statistic) => {
                 !matches!(statistic, Statistic::Quantile(..=99_000))
             }

@@ -1,7 +1,7 @@
 //! Text of strangers, made harmless for those who show it.
 //!
-//! Names in a recording, console lines of a guest, symbols of a kernel and paths come from anybody.
-//! Code that shows them uses these functions.
+//! Names in a recording, console lines of a guest, symbols of a kernel and paths may come from
+//! strangers. Code that shows them uses these functions.
 
 use std::borrow::Cow;
 
@@ -155,7 +155,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Breaks up what GitHub finds in text that is rendered already: names, references and addresses.
+/// Breaks up words that GitHub finds in text that is rendered already: names, references and addresses.
 const APART: &str = "&#8203;";
 
 /// Returns one line as text of GitHub's Markdown, in which nothing is markup, HTML, a link, an image, code,

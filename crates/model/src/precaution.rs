@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A precaution of the laboratory that an experiment can do without, by a setting `lab.NAME`, to find
-/// out what it changes. None of them is a property of a kernel: no machine is given one.
+/// its effect. None of them is a property of a kernel: no machine is given one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precaution {

@@ -1,5 +1,5 @@
-//! The probes, which measure latencies. Whatever follows, names, shows or decides by a probe reads its
-//! declaration here.
+//! The probes, which measure latencies. All code that follows, names, shows or decides by a probe
+//! reads its declaration here.
 
 use preemptlab_protocol::Job;
 

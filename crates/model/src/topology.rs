@@ -119,7 +119,7 @@ impl Topology {
         self.keys.numa_nodes
     }
 
-    /// Returns what shares the caches.
+    /// Returns the sharing of the caches.
     pub const fn caches(self) -> Caches {
         self.keys.caches
     }

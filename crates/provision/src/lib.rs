@@ -1,11 +1,11 @@
 //! Packages, kernels, QEMU and the guest image, brought into a content-addressed [`Store`] by an
 //! ordinary user; nothing is installed on the system.
 //!
-//! Three floors lie on each other. [`store`] keeps what was brought here, and knows nothing of where it
-//! came from. [`distribution`] finds packages and brings them here: everything comes through apt, which
-//! a private configuration keeps away from the machine's own packages, and whose signature checks are the
-//! only ones. [`kernel`] makes of a kernel's name one that can be booted, with its modules. The guest
-//! image, its programs and QEMU use the first two.
+//! Three floors lie on each other. [`store`] keeps the downloaded and built files, and knows nothing of
+//! where they came from. [`distribution`] finds packages and brings them here: everything comes through
+//! apt, which a private configuration keeps away from the machine's own packages, and whose signature
+//! checks are the only ones. [`kernel`] makes of a kernel's name one that can be booted, with its
+//! modules. The guest image, its programs and QEMU use the first two.
 
 mod distribution;
 mod error;

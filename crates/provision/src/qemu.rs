@@ -1,4 +1,4 @@
-//! QEMU: release 13's, the same for everybody, or one's own.
+//! QEMU: release 13's, the same for every user, or the user's own.
 
 use std::{
     ffi::{OsStr, OsString},

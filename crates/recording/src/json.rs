@@ -1,5 +1,5 @@
 //! A recording's files in JSON: sealed with their digest, and bounded, since they may come from
-//! anybody.
+//! strangers.
 
 use std::{io, path::Path};
 

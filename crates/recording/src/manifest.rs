@@ -29,7 +29,7 @@ pub struct Manifest<E> {
     pub plan: Plan,
 }
 
-/// A value of an experiment that was given in the place of what its file says. It changes nothing
+/// A value of an experiment that was given in the place of its file's. It changes nothing
 /// about how a recording is read: the experiment has the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -92,7 +92,7 @@ impl Part {
         &self.path
     }
 
-    /// Returns what it is a part of.
+    /// Returns its recording, look and shard.
     pub fn of(&self) -> &PartOf {
         &self.of
     }

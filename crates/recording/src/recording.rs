@@ -296,7 +296,7 @@ impl<E: Subject + PartialEq + Serialize + DeserializeOwned> RecordingWriter<E> {
 }
 
 impl<E: DeserializeOwned> RecordingWriter<E> {
-    /// Goes on with a recording as it is.
+    /// Continues a recording as it is.
     ///
     /// # Errors
     ///
@@ -313,7 +313,7 @@ impl<E: DeserializeOwned> RecordingWriter<E> {
 }
 
 impl<E> RecordingWriter<E> {
-    /// Creates the writer of a recording, and removes what a killed one has left.
+    /// Creates the writer of a recording, and removes the drafts of a killed one.
     fn of(recording: Recording<E>, lock: FolderLock) -> Result<Self, RecordingError> {
         let path = recording.path();
         let cells = path.join(CELLS);

@@ -29,7 +29,7 @@ struct Unmeasured {
     reason: String,
 }
 
-/// Folder of the traces of a recording's cells, of what they tell, and of the layouts with which they are read.
+/// Folder of the traces of a recording's cells, of their findings, and of the layouts with which they are read.
 /// Most cells have findings and no trace: a trace takes up a hundred times as much.
 #[derive(Clone, Debug)]
 pub struct TraceFolder {
@@ -39,7 +39,7 @@ pub struct TraceFolder {
 }
 
 impl CellFolder {
-    /// Returns the folder of what is known of the cells' instants beside the cells themselves, as a store keeps
+    /// Returns the folder of findings about the cells' instants beside the cells themselves, as a store keeps
     /// it.
     pub fn instants(&self) -> TraceFolder {
         TraceFolder::new(self.path())
@@ -52,8 +52,8 @@ impl TraceFolder {
         Self { path: path.into(), before: None }
     }
 
-    /// Reads what another folder has from there, and the rest from this one. Everything is written to
-    /// this one.
+    /// Reads the files of another folder from there, and the rest from this one. Everything is
+    /// written to this one.
     #[must_use]
     pub fn after(self, before: Self) -> Self {
         Self { before: Some(before.path), ..self }
@@ -154,8 +154,8 @@ impl TraceFolder {
         Ok(kept.map(|kept| plain::line(&kept.reason).to_string()))
     }
 
-    /// Copies what another folder has of a cell's instants: its findings, or the reason why it has none.
-    /// Returns whether there is either, in the form that this version writes.
+    /// Copies another folder's findings about a cell's instants: its findings, or the reason why it has
+    /// none. Returns whether there is either, in the form that this version writes.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The reading of cells: record, findings of a trace, and what both tell.
+//! The reading of cells: record, findings of a trace, and their metrics.
 
 use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{
@@ -11,7 +11,7 @@ use preemptlab_workload::{Latency, Measurements};
 
 use super::{Keep, parallel};
 
-/// A cell, and the parts of what it measured that are too large to keep of every cell.
+/// A cell, and the parts of its measurements that are too large to keep of every cell.
 pub struct Reading {
     /// The cell.
     pub cell: MeasuredCell,
@@ -115,7 +115,7 @@ fn reading(
     Reading { cell, latencies, curve }
 }
 
-/// Returns a cell with what its plan and its record tell.
+/// Returns a cell with the data of its plan and its record.
 fn cell(
     manifest: &Manifest,
     planned: &PlannedCell,
@@ -161,7 +161,8 @@ fn section(ranked: Ranked) -> Section {
     Section { kind, function, callers, max_ns, total_ns }
 }
 
-/// Returns what a cell's virtual time counts; `None` where no cell of the recording has any.
+/// Returns the cost that a cell's virtual time counts; `None` where no cell of the recording has
+/// any.
 pub(crate) fn cost<'a>(manifest: &'a Manifest, planned: &'a PlannedCell) -> Option<CellCost> {
     // The cells of one machine have one cost. One that cannot exist is a row among those that do.
     let machine = &planned.factors.machine;

@@ -1,4 +1,4 @@
-//! The census of `cond_resched()`: what each of its call sites is good for, in all cells of a configuration.
+//! The census of `cond_resched()`: the use of each of its call sites, in all cells of a configuration.
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{MetricName, ProbeProcess, counted};

@@ -112,7 +112,7 @@ impl Cure {
     }
 }
 
-/// Answer to what would help.
+/// Answer to the question for a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Help {
     /// An advice.
@@ -174,7 +174,7 @@ impl Situation {
         }
     }
 
-    /// Returns what helps against the cause.
+    /// Returns the remedy against the cause.
     pub fn help(&self) -> Help {
         let is_voluntary = matches!(self.preempt, PreemptMode::None | PreemptMode::Voluntary);
         let is_rt = self.is_realtime_kernel;

@@ -1,8 +1,8 @@
 //! The search for the worst wakeup that a configuration can have: long stretches of all seeds, each with the
 //! probe's timer moved into it, until no stretch is left that could make a wakeup later than the worst one.
 //!
-//! A result is an execution, not a calculation. Softirqs that stop early, and code that polls
-//! `need_resched`, do in it what they do.
+//! A result is an execution, not a calculation. It includes the effects of softirqs that stop early, and of
+//! code that polls `need_resched`.
 
 use std::{collections::BTreeMap, fs::File, io::Seek};
 

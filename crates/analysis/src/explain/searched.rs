@@ -44,7 +44,7 @@ pub struct SearchedConfiguration {
 }
 
 impl Searched {
-    /// Returns what searches came to, in their order.
+    /// Returns the results of searches, in their order.
     pub fn new(hunts: Vec<Hunt>) -> Self {
         let configurations = hunts.iter().map(|hunt| {
             let worst = hunt.worst();

@@ -299,7 +299,7 @@ impl<'a> Explanation<'a> {
         ))
     }
 
-    /// Returns what would help against the main cause of the worst wakeup, as a part of a sentence.
+    /// Returns the remedy against the main cause of the worst wakeup, as a part of a sentence.
     pub fn cure(&self) -> String {
         self.found.first().map(|first| cure_of(self.cell, first, self.is_fair)).unwrap_or_default()
     }

@@ -218,7 +218,7 @@ impl Clause<'_> {
         format!("{state}{place}{}{}", self.lasted_of(*place_ns), met.unwrap_or_default())
     }
 
-    /// Names what ran: the only task, or with several the longest, and its time.
+    /// Names the running code: the only task, or with several the longest, and its time.
     fn ran(&self, one: &str, several: &str) -> String {
         let (tasks, more) = self.tasks(task);
         match tasks.as_slice() {

@@ -6,7 +6,7 @@ use preemptlab_trace::{Segment, Timeline};
 /// The longest name that is shown: a kernel's functions may have 511 characters.
 const NAME_CHARS_MAX: usize = 64;
 
-/// The name of what segments belong to of which the cause alone is known.
+/// The name of the owner of segments of which the cause alone is known.
 pub const REST: &str = "others";
 
 /// Returns a duration in words: `29.1 us`.

@@ -109,7 +109,7 @@ impl BetweenArgs {
     }
 }
 
-/// Searches, and prints what was found.
+/// Searches, and prints the result.
 pub fn execute(
     args: &BisectArgs,
     store: Option<PathBuf>,

@@ -101,7 +101,7 @@ pub struct VerifyArgs {
     pub packages: Packages,
 }
 
-/// Does what was asked for.
+/// Executes the verb.
 pub fn execute(args: &Cluster, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     match &args.verb {
         Verb::Submit(SubmitArgs { run, detach }) => submit(run, (*detach, false), store, output),

@@ -321,7 +321,7 @@ fn patched(
     }
 }
 
-/// Shows what ran during the slowest requests.
+/// Shows the work during the slowest requests.
 fn answered(
     args: &ResponseArgs,
     recording: &Recording,

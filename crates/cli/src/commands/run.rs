@@ -95,7 +95,7 @@ enum Given {
     Scenarios,
 }
 
-/// Reads what the user named: one experiment, one recording, or scenarios.
+/// Reads the files that the user named: one experiment, one recording, or scenarios.
 fn given(files: &[PathBuf], options: &Options) -> exit::Result<Given> {
     // The command line asks for one.
     let first = files.first().map_or(Path::new(""), PathBuf::as_path);
@@ -167,7 +167,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     }
 }
 
-/// Runs on an engine what the user named.
+/// Runs the user's experiment on an engine.
 pub fn elsewhere(
     files: &[PathBuf],
     options: &Options,
@@ -247,7 +247,7 @@ fn run(
     conclude(ran.summary, options.trace, backend, recording, output)
 }
 
-/// Refuses values that the experiment cannot have, and says what differs from it.
+/// Refuses values that the experiment cannot have, and names the differences from it.
 fn check(
     wanted: &Wanted,
     options: &Options,

@@ -30,7 +30,7 @@ pub enum Verb {
     Calibrate(Calibrate),
 }
 
-/// Does what was asked for.
+/// Executes the verb.
 pub fn execute(args: &System, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     match &args.verb {
         Verb::Show(args) => show::execute(args, store, output),

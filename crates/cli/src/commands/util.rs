@@ -33,7 +33,7 @@ pub enum Verb {
     },
 }
 
-/// Does what was asked for, for this command line.
+/// Executes the verb for this command line.
 pub fn execute(args: &Util, line: &mut Command, output: &Output) -> exit::Result<ExitCode> {
     match &args.verb {
         Verb::Completions { shell } => completions::execute(*shell, line, output),

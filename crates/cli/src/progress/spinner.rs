@@ -1,4 +1,4 @@
-//! Progress of what is brought here.
+//! Progress of downloads and builds.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl Spinner {
         self.bar.set_prefix(format!("{}\n", plain::lines(lines.trim_end())));
     }
 
-    /// Tells what is brought here.
+    /// Tells the current download or build.
     pub fn on_event(&mut self, event: Event) {
         let text = match event {
             Event::Waiting => "waiting for another preemptlab to be done with the store".to_owned(),

@@ -46,7 +46,7 @@ pub fn bounded(desk: &Desk, arguments: &[&str]) -> (Finished, String) {
 }
 
 /// Runs a command that must be refused: with exit code 2, a sentence with these words, nothing that
-/// steers a terminal, and no command run. Returns what is wrong instead.
+/// steers a terminal, and no command run. Returns the mistake.
 pub fn not_refused(desk: &Desk, name: &str, arguments: &[&str], words: &[&str]) -> Option<String> {
     let (said, ran) = bounded(desk, arguments);
     let text = said.stderr.replace('│', " ");

@@ -39,7 +39,7 @@ const LOGIN: &[(&str, &str)] = &[
     ("printed", "1"),
 ];
 
-/// Compiles the program that prints what it was started with.
+/// Compiles the program that prints its own attributes at its start.
 pub fn compile(program: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inherited/inherited.c");
     let built = Command::new("gcc")

@@ -75,7 +75,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Returns what most of it is lost to.
+    /// Returns the cause of most of the loss.
     pub fn cause(&self) -> &'static str {
         let causes = [
             (self.dispatch, "the engine, which starts one task after the other"),

@@ -58,7 +58,7 @@ fn is_log(line: &str) -> bool {
         && head[1..5].iter().all(u8::is_ascii_digit)
 }
 
-/// Returns what a command said as one short line: without its own name, each sentence once.
+/// Returns a command's output as one short line: without its own name, each sentence once.
 fn cleaned(said: &str) -> String {
     let mut sentences: Vec<&str> = Vec::new();
     for line in said.lines() {

@@ -1,4 +1,4 @@
-//! Commands of engines: executed without a shell, with a bound on what they print.
+//! Commands of engines: executed without a shell, with a bound on their output.
 
 mod answer;
 mod execute;

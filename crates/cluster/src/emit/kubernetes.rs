@@ -78,7 +78,7 @@ pub fn job_name(workers: &Workers, pods: &Pods) -> String {
 /// A shard is given to another pod some seconds after its node is lost. A policy for pods' failures would
 /// forbid that: with it a pod of a lost node is waited for, for ever. The image needs no shell: the
 /// worker finds its shard in the pod's variables. Its store is on the container's own disk: an emptyDir
-/// belongs to root and anybody may write to it, and preemptlab runs no program from such a place.
+/// belongs to root and every user may write to it, and preemptlab runs no program from such a place.
 pub fn kubernetes(name: &str, workers: &Workers, pods: &Pods) -> String {
     let Workers { shards, .. } = workers;
     let memory = pods.memory_mib;

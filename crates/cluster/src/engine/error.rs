@@ -11,7 +11,7 @@ pub enum EngineError {
     /// The user's arguments are unusable.
     #[error("{0}")]
     Unusable(String),
-    /// The engine is not to be had here, or refuses for a reason of its own, such as a quota.
+    /// The engine is unavailable here, or refuses for a reason of its own, such as a quota.
     #[error("{0}")]
     Refused(String),
 }

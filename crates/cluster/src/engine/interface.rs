@@ -52,7 +52,7 @@ pub trait Engine {
     /// [`EngineError`].
     fn find(&self, name: &str) -> Result<Option<JobId>, EngineError>;
 
-    /// Returns what the tasks of some jobs do.
+    /// Returns the state of some jobs' tasks.
     ///
     /// # Errors
     ///

@@ -30,13 +30,13 @@ pub struct Lacking {
     shards: BTreeMap<Shard, BTreeSet<CellId>>,
     /// Cells that have been told of; one that two shards have is told of once.
     told: BTreeSet<CellId>,
-    /// Parts that are what they are called.
+    /// Parts whose content fits their names.
     parts: BTreeMap<PathBuf, (Shard, Part)>,
     damaged: BTreeSet<(PathBuf, CellId)>,
 }
 
 impl Lacking {
-    /// Lists what a recording lacks of the cells that are cut.
+    /// Lists the cells of the cut that a recording lacks.
     ///
     /// # Errors
     ///

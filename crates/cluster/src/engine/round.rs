@@ -86,7 +86,7 @@ pub enum Event<'a> {
     },
     /// A cell is finished.
     Finished(Finished<'a>),
-    /// The engine has told what the tasks do.
+    /// The engine has told the state of the tasks.
     State(&'a State),
     /// The tasks have ended without some of their cells.
     Lost {

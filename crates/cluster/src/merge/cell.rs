@@ -129,7 +129,7 @@ pub fn merge_cell(
 }
 
 impl Found {
-    /// Adds what a source has.
+    /// Adds the content of a source.
     fn add(
         &mut self,
         id: CellId,

@@ -64,7 +64,7 @@ impl Slurm {
         self
     }
 
-    /// Returns what the cluster tells about itself, asked once.
+    /// Returns the cluster's configuration, asked once.
     fn config(&self) -> Result<&Config, EngineError> {
         if let Some(config) = self.config.get() {
             return Ok(config);

@@ -113,7 +113,7 @@ impl Bisection<'_> {
         Ok(Found::Hidden { commits: commits.collect::<Result<_, _>>()? })
     }
 
-    /// Compares both ends, and keeps what made the bad one worse.
+    /// Compares both ends, and keeps the mechanism that made the bad one worse.
     fn find_mechanism(&mut self) -> Result<Mechanism> {
         let Ends { good, bad, .. } = self.search.ends_of().clone();
         self.lab.note("bisect: comparing the good end with the bad one");

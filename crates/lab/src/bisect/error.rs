@@ -47,7 +47,7 @@ pub enum BisectError {
         /// The folder.
         path: PathBuf,
     },
-    /// Somebody else searches there.
+    /// Another process searches there.
     #[error("another process bisects in `{}`{}", path.display(), match by {
         Some(by) => format!(" ({by})"),
         None => String::new(),

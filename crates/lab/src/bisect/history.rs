@@ -91,7 +91,7 @@ impl History {
         }
     }
 
-    /// Takes git's failure for no error where it only says that the search has ended.
+    /// Ignores git's failure where it only says that the search has ended.
     fn end(&self, error: BisectError) -> Result<(), BisectError> {
         match self.candidates() {
             Ok(_) => Ok(()),

@@ -19,7 +19,7 @@ pub fn begin(folder: &Path) -> Result<Git, BisectError> {
     Ok(git)
 }
 
-/// Returns what git said.
+/// Returns git's output.
 pub fn said<T>(answer: Result<T, String>) -> Result<T, BisectError> {
     answer.map_err(BisectError::Git)
 }

@@ -91,7 +91,8 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// When the folder is no repository or lacks one of them, and when the two are not one history.
+    /// When the folder is not a repository or lacks one of them, and when the two are not one
+    /// history.
     pub fn ends(repository: &Path, good: &str, bad: &str) -> Result<[String; 2], BisectError> {
         let git = Repository::around(repository)?.git(&format!("{good} {bad}"))?;
         let [good, bad] = [git.commit(good)?, git.commit(bad)?];
@@ -126,12 +127,12 @@ impl Search {
         Ok(Self { folder: folder.clone(), history, journal, _lock: claim.lock.take() })
     }
 
-    /// Returns what the search is between.
+    /// Returns the ends of the search.
     pub fn ends_of(&self) -> &Ends {
         &self.journal.ends
     }
 
-    /// Returns what is known so far.
+    /// Returns the answers so far.
     pub fn steps(&self) -> &[Step] {
         &self.journal.steps
     }
@@ -151,7 +152,7 @@ impl Search {
         self.journal.write(&self.folder.join(JOURNAL))
     }
 
-    /// Returns what comes next.
+    /// Returns the next step.
     ///
     /// # Errors
     ///

@@ -131,7 +131,7 @@ impl Searched {
         }
     }
 
-    /// Returns what people call a commit: the start of its name, or its packaged kernel.
+    /// Returns the usual name of a commit: the start of its name, or its packaged kernel.
     pub fn name(&self, commit: &str) -> String {
         match self {
             Self::Commits(_) => short(commit).to_owned(),

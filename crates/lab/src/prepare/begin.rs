@@ -35,11 +35,11 @@ fn made_with(overrides: &[Override]) -> String {
 }
 
 impl Preparation<'_> {
-    /// Goes on with the recording in `out` exactly as it was begun, or begins one.
+    /// Continues the recording in `out` exactly as it was begun, or begins one.
     ///
     /// # Errors
     ///
-    /// When it is a recording of something else, or something that it needs cannot be had.
+    /// When it is a recording of something else, or something that it needs is unavailable.
     pub fn begin_or_go_on(
         &self,
         experiment: Experiment,

@@ -14,16 +14,16 @@ pub enum PrepareError {
     /// The plan of a recording is not that of its experiment.
     #[error(transparent)]
     NotOfExperiment(#[from] NotOfExperiment),
-    /// A kernel cannot be had.
+    /// A kernel is unavailable.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A kernel module cannot be had.
+    /// A kernel module is unavailable.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// QEMU cannot be had.
+    /// QEMU is unavailable.
     #[error(transparent)]
     Qemu(#[from] QemuError),
-    /// A package of the guest image cannot be had.
+    /// A package of the guest image is unavailable.
     #[error(transparent)]
     Packages(#[from] AptError),
     /// The program of a command is in no package.

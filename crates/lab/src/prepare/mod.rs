@@ -89,13 +89,13 @@ impl<'a> Preparation<'a> {
         self
     }
 
-    /// Tells each kernel of an experiment as soon as it is resolved, or why it cannot be had.
+    /// Tells each kernel of an experiment as soon as it is resolved, or why it is unavailable.
     #[must_use]
     pub fn telling(self, on_kernel: &'a dyn Fn(&KernelRef, Result<&Kernel, &str>)) -> Self {
         Self { on_kernel, ..self }
     }
 
-    /// Adds what an experiment's file says otherwise, to be recorded.
+    /// Adds the values in which an experiment differs from its file, to be recorded.
     #[must_use]
     pub fn overridden(self, overrides: &'a [Override]) -> Self {
         Self { overrides, ..self }

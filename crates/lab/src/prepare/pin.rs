@@ -14,7 +14,7 @@ impl Preparation<'_> {
     ///
     /// # Errors
     ///
-    /// [`PrepareError`] when an input cannot be had any more or has changed.
+    /// [`PrepareError`] when an input is unavailable now or has changed.
     pub fn pin(&self, recording: Derived<'_>) -> Result<Prepared, PrepareError> {
         let manifest = recording.manifest().clone();
         self.check_build_scripts(&manifest.experiment)?;
@@ -49,7 +49,7 @@ impl Preparation<'_> {
     ///
     /// # Errors
     ///
-    /// [`PrepareError::Changed`], and what [`pin`](Self::pin) returns.
+    /// [`PrepareError::Changed`], and the errors of [`pin`](Self::pin).
     pub fn go_on(&self, recording: Derived<'_>) -> Result<Prepared, PrepareError> {
         let manifest = recording.manifest();
         self.check_build_scripts(&manifest.experiment)?;
@@ -203,7 +203,7 @@ mod tests {
         let said = go_on();
         assert!(said.contains("bzImage is not what the recording was made with"), "{said}");
         assert!(said.contains("another folder with --out"), "{said}");
-        // The recording itself can be executed again: the store has what it was made with.
+        // The recording itself can be executed again: the store has its inputs.
         assert_eq!(code(lab().pin(derived)), "goes on");
 
         fs::write(&path, image("6.12.1-mine")).unwrap();

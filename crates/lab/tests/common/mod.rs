@@ -20,7 +20,7 @@ use preemptlab_provision::Options;
 use preemptlab_runner::Cancel;
 use preemptlab_stats::GateRule;
 
-/// Keeps what it is told, and ends actions where that is wished.
+/// Keeps the events that it is told, and ends actions where that is wished.
 #[derive(Default)]
 pub struct Told {
     pub cancel: Cancel,

@@ -74,7 +74,7 @@ pub(crate) trait KernelSource {
 /// A kernel that can be booted.
 #[derive(Clone, Debug)]
 pub struct ProvisionedKernel {
-    /// Exactly what it is.
+    /// Its exact identity.
     pub kernel: Kernel,
     /// The bzImage, in the store.
     pub image: PathBuf,
@@ -84,7 +84,7 @@ pub struct ProvisionedKernel {
     pub(crate) headers: Headers,
 }
 
-/// Reason why a kernel cannot be had.
+/// Reason why a kernel is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// No such kernel is on offer.
@@ -104,7 +104,7 @@ pub enum KernelError {
     /// The kernel cannot be built.
     #[error(transparent)]
     Build(#[from] KbuildError),
-    /// An input of a recording cannot be had again.
+    /// An input of a recording is no longer available.
     #[error("{0}")]
     NotAgain(&'static str),
     /// The kernel is installed on a machine, and in no package.
@@ -162,7 +162,7 @@ pub(crate) fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreErr
     Ok(digest)
 }
 
-/// Returns what modules for a kernel that was built are built from.
+/// Returns the files from which modules for a built kernel are built.
 pub(super) fn kit_of(config: Option<&KernelConfig>, kit: Kit, with: BuiltWith) -> Headers {
     match config.is_some_and(|config| config.is_builtin("MODULES")) {
         true => Headers::Kit(kit, Box::new(with)),

@@ -34,7 +34,7 @@ pub enum StoreError {
         /// User of this process.
         user: u32,
     },
-    /// Anybody could put programs into it that would be run.
+    /// Other users could put programs into it that would be run.
     #[error(
         "others can write to the store's folder `{}` (mode {mode:04o}), and could choose what is \
          run from there; `chmod -R go-w {}` takes that away, or name another store with --store",
@@ -48,7 +48,7 @@ pub enum StoreError {
         /// Path of the store.
         root: PathBuf,
     },
-    /// Anybody could put another store into its place.
+    /// Every user could put another store into its place.
     #[error(
         "anybody can rename what is in `{}` (mode {mode:04o}), where the store is; `chmod o-w {}` \
          takes that away, or name another store with --store", path.display(), path.display()

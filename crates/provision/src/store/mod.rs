@@ -139,8 +139,8 @@ impl Store {
         self.root.join("qemu").join(digest.to_string())
     }
 
-    /// Returns the folder of what modules for a kernel are built from: unpacked headers, by the digest
-    /// of their packages, or the kit of a build.
+    /// Returns the folder of files from which modules for a kernel are built: unpacked headers, by the
+    /// digest of their packages, or the kit of a build.
     pub(crate) fn headers(&self, digest: Digest) -> PathBuf {
         self.root.join("headers").join(digest.to_string())
     }

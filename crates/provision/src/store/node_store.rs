@@ -98,8 +98,8 @@ impl NodeStore {
         if !is_there {
             return Ok(());
         }
-        // Whoever comes meanwhile would make folders and a file of users in a store that is being removed,
-        // so the store gets out of the way at once, under a name that no other has.
+        // A process that comes meanwhile would make folders and a file of users in a store that is being
+        // removed, so the store gets out of the way at once, under a name that no other has.
         let root = self.store.root();
         let nth = REMOVED.fetch_add(1, Ordering::Relaxed);
         let aside = root.with_added_extension(format!("{ASIDE}{}-{nth}", process::id()));

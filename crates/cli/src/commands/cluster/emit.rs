@@ -72,7 +72,7 @@ pub fn owner(recording: &Path) -> exit::Result<(u32, u32)> {
     Ok((metadata.uid(), metadata.gid()))
 }
 
-/// Prepares a recording, and prints what executes its shards.
+/// Prepares a recording, and prints the script or manifest that executes its shards.
 pub fn execute(args: &EmitArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     if args.kind == Kind::Kubernetes {
         // Before anything is downloaded.
@@ -82,7 +82,7 @@ pub fn execute(args: &EmitArgs, store: Option<PathBuf>, output: &Output) -> exit
         return Err(exit::unusable("only Slurm's script holds an --engine-arg: leave it out"));
     }
     if args.kind == Kind::Slurm {
-        // sbatch must take what it is given here, too.
+        // sbatch must take these options, too.
         args.tasks.slurm()?;
     }
     let (wanted, out) = args.prepared.wanted(output)?;
@@ -171,7 +171,7 @@ fn in_repository(experiment: &Path) -> exit::Result<PathBuf> {
     })
 }
 
-/// Returns what to do with what was printed.
+/// Returns the next step with the printed text.
 fn next(kind: Kind) -> &'static str {
     match kind {
         Kind::Slurm => "next: save it as a file, and run that with sh on a login node",

@@ -58,7 +58,7 @@ pub fn execute(args: &Merge, output: &Output) -> exit::Result<ExitCode> {
     Ok(ExitCode::from(blame_of(&merged).map_or(exit::OK, exit::code)))
 }
 
-/// Says what came of it.
+/// Prints the outcome.
 pub fn tell(merged: &Merged, recording: &Path, output: &Output) {
     for refused in &merged.refused {
         output.warning(format!("not merged: {}: {}", refused.path.display(), refused.reason));

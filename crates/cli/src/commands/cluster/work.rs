@@ -158,7 +158,7 @@ pub fn prepare(
     Ok(ExitCode::from(exit::OK))
 }
 
-/// Executes a shard, and says what came of it.
+/// Executes a shard, and prints the outcome.
 pub fn work(args: &WorkArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let shard = args.shard.shard()?;
     let work = ShardWork {

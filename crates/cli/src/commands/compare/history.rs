@@ -52,7 +52,7 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// Refuses what only configurations have.
+/// Refuses options that only configurations have.
 fn check(args: &Compare, ending: Option<Ending>) -> exit::Result<()> {
     let given = [
         (args.rule.baseline.is_some(), "--baseline"),

@@ -99,7 +99,7 @@ impl Ending {
 }
 
 impl Compare {
-    /// Refuses what only tables have.
+    /// Refuses options that only tables have.
     pub fn check_file(&self, what: &str) -> exit::Result<()> {
         let given = [
             (self.all, "--all"),

@@ -90,12 +90,12 @@ pub struct Elsewhere<'a> {
     pub twice: Option<Twice>,
     /// Leaves the cells to the engine.
     pub detach: bool,
-    /// Goes on with the jobs that were submitted.
+    /// Continues the submitted jobs.
     pub attach: bool,
 }
 
 impl Executor<'_> {
-    /// Returns what is wanted of an engine; `None` where this machine executes the cells.
+    /// Returns the task of an engine; `None` where this machine executes the cells.
     pub fn on(&self) -> exit::Result<Option<OnEngine<'_>>> {
         let Some(elsewhere) = self.engine else { return Ok(None) };
         let Elsewhere { engine, twice, detach, attach } = elsewhere;

@@ -28,7 +28,7 @@ use crate::{
 /// The models where the user names none.
 const MODELS: [Model; 4] = [Model::None, Model::Voluntary, Model::Full, Model::Rt];
 
-/// Plays scenarios under each model, draws what happened, and checks what was expected.
+/// Plays scenarios under each model, draws the course, and checks the expectations.
 pub fn play(
     files: &[PathBuf],
     options: &Options,
@@ -99,7 +99,7 @@ fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "svg")
 }
 
-/// Refuses what only experiments have.
+/// Refuses options that only experiments have.
 fn check(options: &Options, executor: Executor<'_>) -> exit::Result<()> {
     let OverrideArgs { machine, workloads, replicates, seed, .. } = &options.overrides;
     let given = [

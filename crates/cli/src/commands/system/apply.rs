@@ -218,7 +218,7 @@ fn refusal(why: &str, refusals: &[Refusal]) -> Failure {
     exit::unusable(format!("nothing was changed, since {why}:{lines}"))
 }
 
-/// Names what the kernel would ignore; `None` if it ignores nothing.
+/// Names the settings that the kernel would ignore; `None` if it ignores nothing.
 fn refused(
     machine: &Machine,
     loader: &Loader,

@@ -83,7 +83,7 @@ fn name(out: &Path) -> exit::Result<Name> {
     })
 }
 
-/// Shows what prices say of each benchmark.
+/// Shows the times of each benchmark by the prices.
 fn residuals(calibration: &Calibration) -> Table {
     let columns = [
         Column::left("benchmark"),
@@ -122,7 +122,7 @@ fn residuals(calibration: &Calibration) -> Table {
     table
 }
 
-/// Shows what each class costs.
+/// Shows the cost of each class.
 fn prices(calibration: &Calibration) -> Table {
     let columns = [
         Column::left("class"),

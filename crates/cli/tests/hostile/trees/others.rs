@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use super::{Case, HEAD, case};
 
-/// Trees and repositories that everybody can write to, and links to those.
+/// Trees and repositories that every user can write to, and links to those.
 pub fn writable() -> Vec<Case> {
     const SAID: &[&str] = &["every user can write to", "chmod o-w", "--allow-build-scripts"];
     let names = [

@@ -70,7 +70,7 @@ pub enum KbuildError {
         /// The log's path in the store.
         log: String,
     },
-    /// The configuration `lab` cannot be had of a kernel.
+    /// The configuration `lab` is impossible for a kernel.
     #[error(
         "CONFIG_{symbol}, which cells need, cannot be switched on in Linux {version}: what it depends \
          on is missing; name another configuration with `,config=debian` or `,config=FILE`"
@@ -81,7 +81,7 @@ pub enum KbuildError {
         /// Version of the kernel.
         version: String,
     },
-    /// A configuration lacks what no cell can do without.
+    /// A configuration lacks an option that every cell needs.
     #[error(
         "CONFIG_{symbol} is off, and no cell can run without it: add `+{symbol}=y` to the name. A part of \
          a configuration is no whole one: write its symbols after another, as in \

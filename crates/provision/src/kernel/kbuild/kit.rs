@@ -22,7 +22,7 @@ const ARCHIVE: &str = "kit.tar.zst";
 /// How hard the archive is packed: some 70 MB become a tenth within a second.
 const LEVEL: i32 = 3;
 
-/// Folders that are kept whole, but for what was compiled to make their programs.
+/// Folders that are kept whole, but for the objects of their programs.
 const FOLDERS: [&str; 2] = ["include", "scripts"];
 
 /// Folders of the architecture that are kept.
@@ -39,7 +39,7 @@ const SYMBOLS: [&str; 2] = ["vmlinux.symvers", "Module.symvers"];
 /// Depth to which folders are searched.
 const DEPTH_MAX: u32 = 16;
 
-/// Makes what modules are linked with, which no kernel needs itself.
+/// Makes the file that modules are linked with, which no kernel needs itself.
 pub(crate) const TARGET: &str = "modules_prepare";
 
 /// Returns whether the kernel that is built in a folder loads modules. One that loads none has no kit.

@@ -238,7 +238,7 @@ impl Recipe {
         self.keep_kit(store, &made, on_event)
     }
 
-    /// Returns what modules for it are built from.
+    /// Returns the files from which modules for it are built.
     pub(crate) fn kit(&self, store: &Store) -> Kit {
         Kit::new(self.digest(), Some(&store.toolchain(self.toolchain.digest())))
     }

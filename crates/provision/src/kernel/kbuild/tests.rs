@@ -181,7 +181,7 @@ fn the_configuration_lab_is_checked_as_that_of_a_tree() {
     let error = fixture.build(&lab(&without, ""), &|_| ()).unwrap_err();
     assert!(matches!(error, KbuildError::Lab { symbol: "SCHED_DEBUG", .. }), "{error}");
     assert!(fixture.build(&lab(LAB, "+NEEDY=y"), &|_| ()).unwrap_err().is_of_kernel());
-    // A user can switch off what lab has, but not what no cell can do without.
+    // A user can switch off options of lab, but not those that every cell needs.
     fixture.build(&lab(LAB, "+PREEMPT_DYNAMIC=n+SCHED_DEBUG=n"), &|_| ()).unwrap();
     let error = fixture.build(&lab(LAB, "+SCHED_DEBUG=n"), &|_| ()).unwrap_err();
     assert!(matches!(error, KbuildError::Off { symbol: "SCHED_DEBUG" }), "{error}");

@@ -236,7 +236,7 @@ impl Tree {
         remove_if_there(&kept)
     }
 
-    /// Returns what modules for a kernel are built from.
+    /// Returns the files from which modules for a kernel are built.
     pub(crate) fn kit(&self, job: &Job<'_>) -> Kit {
         Kit::new(self.inputs(job), job.tools.root())
     }

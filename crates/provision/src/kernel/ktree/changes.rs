@@ -1,5 +1,5 @@
-//! The difference between a working tree and its commit, by what both hold: no list of git's, no
-//! time of a file and no filter has a say.
+//! The difference between a working tree and its commit, by the contents of both: no list of git's,
+//! no time of a file and no filter has a say.
 
 use std::{collections::BTreeSet, ffi::OsStr};
 
@@ -27,7 +27,7 @@ const CHANGED_BYTES_MAX: usize = 48 << 20;
 const ATTRIBUTES: &[u8] =
     b"*.c diff=cpp\n*.h diff=cpp\n*.dts diff=dts\n*.dtsi diff=dts\n*.rs diff=rust\n";
 
-/// A file that is not what the commit holds.
+/// A file that differs from the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) path: String,
@@ -37,7 +37,7 @@ pub(crate) struct Change {
     is_untracked: bool,
 }
 
-/// Lists the files of a working tree that are not what the commit holds.
+/// Lists the files of a working tree that differ from the commit.
 pub(super) fn changes(committed: &Files, present: &OfFolder) -> Vec<Change> {
     let present_at = |path: &str| {
         let (entry, id) = (present.listing.get(path)?, present.ids.get(path)?);
@@ -63,8 +63,8 @@ pub(super) fn changes(committed: &Files, present: &OfFolder) -> Vec<Change> {
 }
 
 /// Returns the difference of the files that git knows, as `git diff HEAD` shows it without the
-/// filters of the repository; `None` where it is larger than a recording holds. `read` returns what
-/// a file of the working tree holds.
+/// filters of the repository; `None` where it is larger than a recording holds. `read` returns the
+/// content of a file of the working tree.
 pub(super) fn diff(
     git: &Git,
     changes: &[Change],
@@ -76,7 +76,7 @@ pub(super) fn diff(
     }
     let Some(stream) = stream(&changes, read)? else { return Ok(None) };
     write(&git.gitdir().join("info/attributes"), ATTRIBUTES)?;
-    // A clone may lack what the commit holds.
+    // A clone may lack the commit's content.
     if git.told(&["fast-import", "--quiet", "--force"], &stream)?.is_err() {
         return Ok(None);
     }

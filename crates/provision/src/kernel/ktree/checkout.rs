@@ -41,7 +41,7 @@ pub(crate) struct Listed {
     pub(crate) origin: Origin,
     /// The first file of a working tree that another user can write to.
     pub(crate) stranger: Option<Stranger>,
-    /// Files of a working tree that are not what its commit holds.
+    /// Files of a working tree that differ from its commit.
     changes: Vec<Change>,
 }
 
@@ -143,7 +143,7 @@ impl Checkout {
         Ok(Listed { listing: present.listing, origin, stranger: present.stranger, changes })
     }
 
-    /// Returns what a recording says about the source.
+    /// Returns the description of the source in a recording.
     pub(crate) fn provenance(&self, listed: &Listed) -> Result<Provenance, TreeError> {
         if self.repository.is_none() {
             return Ok(Provenance::default());

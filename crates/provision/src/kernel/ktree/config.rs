@@ -8,7 +8,7 @@ use super::{Git, TreeError, object_id::Format};
 pub(super) struct Config {
     pub(super) format: Format,
     pub(super) is_partial: bool,
-    /// Keys with their values, of branches and of what is fetched for them.
+    /// Keys with their values, of branches and of their fetched references.
     follows: Vec<(String, String)>,
 }
 

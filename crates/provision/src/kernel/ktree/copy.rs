@@ -1,5 +1,5 @@
 //! A copy of a source in the store, which follows its origin: a file that stays the same keeps its
-//! time, so that make compiles only what changed.
+//! time, so that make compiles only changed files.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -122,7 +122,7 @@ pub enum TreeError {
         /// Reason for the stop.
         reason: StopReason,
     },
-    /// An object is not what its name says.
+    /// An object does not have the hash of its name.
     #[error(
         "the repository does not hold what the name {0} stands for: it is damaged or forged; clone it \
          again from where it comes"

@@ -144,7 +144,7 @@ impl Git {
         command
     }
 
-    /// Returns what a command of git says, or its complaint.
+    /// Returns the output of a command of git, or its complaint.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Git {
         self.said(self.command(arguments), None)
     }
 
-    /// Returns what a command of git says to an input, or its complaint.
+    /// Returns the output of a command of git for an input, or its complaint.
     pub(super) fn told(
         &self,
         arguments: &[&str],
@@ -162,7 +162,7 @@ impl Git {
         self.said(self.command(arguments), Some(input))
     }
 
-    /// Returns what a command of git says as text without blanks around it, or its complaint.
+    /// Returns the output of a command of git as text without blanks around it, or its complaint.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl Git {
         TreeError::Stopped { path: self.named.clone(), reason }
     }
 
-    /// Runs git to its end, and returns what it said, or its complaint.
+    /// Runs git to its end, and returns its output, or its complaint.
     fn said(
         &self,
         mut command: Command,

@@ -214,7 +214,7 @@ impl Listing {
     pub(crate) fn digest(&self, wanted: impl Fn(&str) -> bool) -> Digest {
         let mut text = Vec::new();
         for (path, Entry { kind, sha256 }) in self.iter().filter(|(path, _)| wanted(path)) {
-            // No path holds what separates them.
+            // No path holds the separator.
             let _ = write!(text, "{sha256} {kind:?} {path}\0");
         }
         Digest::of(&text)

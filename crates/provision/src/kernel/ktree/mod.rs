@@ -3,7 +3,7 @@
 //! The tree is never written to, and no kernel is built in it: its files, as git lists them, are
 //! copied into the store, where a file that stays the same keeps its time. So a tree that was
 //! built in place, one with changes, one that cannot be written to and a revision of a repository
-//! are all the same to make, and make compiles only what changed.
+//! are all the same to make, and make compiles only changed files.
 
 mod answers;
 mod build;

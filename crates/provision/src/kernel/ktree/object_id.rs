@@ -1,4 +1,4 @@
-//! Names of objects: the hash of what they name.
+//! Names of objects: the hashes of the objects.
 
 use std::{fmt, str::FromStr};
 

@@ -54,7 +54,7 @@ impl Bound {
     }
 }
 
-/// Returns whether a path's component leads nowhere but to what it names.
+/// Returns whether a path's component leads nowhere but to the named file.
 pub(super) fn is_plain(part: &str) -> bool {
     !part.is_empty() && part != "." && part != ".." && !part.eq_ignore_ascii_case(".git")
 }

@@ -111,7 +111,7 @@ impl Repository {
         &self.common
     }
 
-    /// Returns the files that say what a repository is, as far as they are there.
+    /// Returns the files that define a repository, as far as they are there.
     pub(crate) fn controls(&self) -> Vec<PathBuf> {
         let own = ["HEAD", "commondir", "config.worktree", "index"];
         let common = [
@@ -157,7 +157,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// When one of its files is not what git writes, or the folder that stands for it cannot be made.
+    /// When one of its files is not in git's form, or the folder that stands for it cannot be made.
     pub fn git(&self, revision: &str) -> Result<Git, TreeError> {
         let git = empty(&self.found)?;
         let config = match read(&self.common.join("config"), TEXT_BYTES_MAX)? {

@@ -1,4 +1,4 @@
-//! Somebody else who can write to a file.
+//! Another user who can write to a file.
 
 use std::{fmt, fs, os::unix::fs::MetadataExt, path::PathBuf};
 
@@ -26,7 +26,7 @@ pub enum Who {
     },
     /// A group that is not this process's own.
     Group(u32),
-    /// Everybody.
+    /// Every user.
     Everybody,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn who(metadata: &fs::Metadata) -> Option<Who> {
     if metadata.is_symlink() {
         return None;
     }
-    // The sticky bit keeps the files of a folder, and lets everybody add some.
+    // The sticky bit keeps the files of a folder, and lets every user add some.
     if mode & 0o002 != 0 {
         return Some(Who::Everybody);
     }

@@ -1,11 +1,11 @@
-//! Whose a kernel's source is. A build runs its scripts, so everybody who can write to it can run
+//! Whose a kernel's source is. A build runs its scripts, so every user who can write to it can run
 //! commands as the user who builds it.
 
 use std::{fs, path::Path};
 
 use super::{Repository, Stranger, TreeError, stranger::who};
 
-/// Files of a source that a build reads first, and that say what belongs to the source.
+/// Files of a source that a build reads first, and that tell which files belong to the source.
 const FIRST: [&str; 5] = ["Makefile", "Kconfig", "scripts", ".gitignore", ".gitattributes"];
 
 /// Returns the first file or folder that another user can write to, among those that define a

@@ -101,7 +101,7 @@ pub enum SeedError {
     Store(#[from] StoreError),
 }
 
-/// Packs what a worker needs out of a store, with a word about whose it is.
+/// Packs the files of a store that a worker needs, with a word about their owner.
 ///
 /// # Errors
 ///

@@ -44,7 +44,7 @@ pub(super) fn first(
     Ok(Some(bytes))
 }
 
-/// Unpacks an archive of which everything is part of what is wanted into an empty folder.
+/// Unpacks an archive into an empty folder. All of the archive is part of the wanted files.
 pub(super) fn unfold(
     archive: &mut Archive<impl Read>,
     folder: &Path,

@@ -194,7 +194,7 @@ pub enum AptError {
         /// The suites that could not be asked.
         left_out: Vec<LeftOut>,
     },
-    /// The package's dependencies are not to be had together.
+    /// The package's dependencies cannot be installed together.
     #[error(
         "the packages {names} cannot be had with all they depend on: {reason}{}",
         LeftOutNote(left_out)

@@ -124,7 +124,7 @@ fn a_package_is_fetched_once() {
     fs::remove_file(fixture.pool("tool_1.0_amd64.deb")).unwrap();
     assert_eq!(fixture.fetch("tool").unwrap(), path);
 
-    // A spoilt copy is not used, and here no other is to be had.
+    // A spoilt copy is not used, and here no other is available.
     fs::write(&path, b"spoilt").unwrap();
     assert_eq!(trouble(fixture.fetch("tool")), Trouble::Missing);
     assert!(!path.exists());
