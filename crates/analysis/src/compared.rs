@@ -166,7 +166,7 @@ fn labelled(comparison: Comparison, recordings: &[&Recording]) -> Comparison {
     })
 }
 
-/// Says with what a recording was made instead of what its experiment's file says.
+/// Names the values of a recording that differ from its experiment's file.
 fn overridden(recording: &Recording) -> Option<String> {
     let overrides = recording.manifest().overrides.iter().map(ToString::to_string);
     let overrides = overrides.collect::<Vec<_>>().join(" and ");

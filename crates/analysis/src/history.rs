@@ -129,7 +129,7 @@ fn refuse(recordings: &[&Recording]) -> Result<()> {
     Ok(())
 }
 
-/// Says what time the cells have.
+/// Names the kind of time of the cells.
 fn caption(compared: &Compared) -> String {
     let is_virtual = |recording: &Recording| recording.manifest().backend.is_vm();
     if !compared.recordings().into_iter().all(is_virtual) {

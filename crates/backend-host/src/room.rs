@@ -100,7 +100,7 @@ fn furnish(root: &Path, image: &Path, program: &[u8], owner: u32) -> io::Result<
     mounted(&system, mount_remount(&system, read_only, c""))
 }
 
-/// A cell's root while it is filled. Whatever links are in it, nothing is written anywhere else.
+/// A cell's root while it is filled. Links in it lead no write to another place.
 struct Room {
     root: OwnedFd,
     owner: u32,

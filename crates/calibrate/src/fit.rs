@@ -2,7 +2,7 @@
 //!
 //! With `n` the counts of an operation, `c` the costs and `t` its time, the fit makes the sum of
 //! `ln(n c / t)^2` over all benchmarks least: only the ratio of model and machine counts, wherever the
-//! machine is faster or slower. Costs stay near what is known beforehand (the priors `p`) as far as no
+//! machine is faster or slower. Costs stay near the known ones (the priors `p`) as far as no
 //! benchmark says otherwise, by the sum of `(RIDGE ln(c / p))^2`, and within a factor of them. In `ln c`
 //! each step is a problem of least squares with bounds, which Clarabel solves.
 

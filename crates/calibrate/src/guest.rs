@@ -81,8 +81,8 @@ pub fn counting_cell(program: &[u8], place: Place) -> CountingCell {
 }
 
 /// Returns a profile with which all instructions take the same time. The machine of a cell with prices hides
-/// string instructions that are fast on hardware alone, so that its kernel and its programs execute what they
-/// execute where prices are paid.
+/// string instructions that are fast on hardware alone, so that its kernel and its programs execute the same
+/// instructions as where prices are paid.
 fn equal_prices() -> Profile {
     Profile {
         format: ProfileFormat,

@@ -9,7 +9,7 @@ const NAME_BYTES_MAX: usize = 32;
 /// No number of operations or nanoseconds is larger: a repetition takes less than a thousand seconds.
 const NUMBER_MAX: u64 = 1_000_000_000_000;
 
-/// Returns the name of a benchmark; `None` for what cannot be one.
+/// Returns the name of a benchmark; `None` for a text that cannot be one.
 pub fn name(word: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_name = (1..=NAME_BYTES_MAX).contains(&word.len()) && word.bytes().all(is_plain);

@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// A kernel that takes note of what it is asked for, and answers with these errors in turn.
+    /// A kernel that takes note of its calls, and answers with these errors in turn.
     #[derive(Debug, Default)]
     struct Fake {
         done: RefCell<Vec<&'static str>>,

@@ -1,7 +1,7 @@
 //! Executes the benchmarks on the machine.
 //!
 //! The program is a child in the session of its caller: where the kernel groups processes by session
-//! (`sched_autogroup`), it has the share of what the user called, and no session of its own that would compete
+//! (`sched_autogroup`), it has the share of the user's command, and no session of its own that would compete
 //! with all others.
 
 use std::{

@@ -117,7 +117,7 @@ impl OverrideArgs {
         })
     }
 
-    /// Returns the modes of an experiment; `rt` is none.
+    /// Returns the modes of an experiment; `rt` is not a mode.
     pub fn modes(&self) -> exit::Result<Vec<PreemptMode>> {
         let modes = self.preempt.iter().map(|model| model.as_str().parse());
         modes.collect::<Result<_, _>>().or_exit(exit::UNUSABLE)

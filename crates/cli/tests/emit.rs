@@ -202,7 +202,7 @@ fn a_mode_that_some_kernel_ignores_comes_with_a_warning() {
     assert!(!other.stderr.contains("preempt="), "{}", other.stderr);
 }
 
-/// The script says what it changed, and the second time that nothing was.
+/// The script names its changes, and says the second time that there are none.
 #[test]
 fn the_script_says_whether_anything_was_changed() {
     let mut root = Root::systemd_boot();

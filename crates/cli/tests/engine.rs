@@ -1,4 +1,4 @@
-//! `cluster submit slurm` where Slurm is absent, refuses, or is asked for what it cannot do. Nothing is
+//! `cluster submit slurm` where Slurm is absent, refuses, or cannot do the task. Nothing is
 //! prepared before that is found out.
 
 mod common;

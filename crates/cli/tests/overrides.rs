@@ -1,4 +1,4 @@
-//! Options of `run` and `plan` that take the place of what an experiment's file says.
+//! Options of `run` and `plan` that replace values of an experiment's file.
 
 mod common;
 

@@ -146,7 +146,7 @@ fn check_csv(text: &str, word: &str) {
     }
 }
 
-/// No mention, reference, link, code or HTML is in what a word became.
+/// No mention, reference, link, code or HTML is in the output of a word.
 fn check_markdown(text: &str, word: &str) {
     let unescaped = text.replace("\\`", "").replace("\\[", "").replace("\\|", "");
     for markup in

@@ -1,5 +1,5 @@
-//! Places that a clone or another user has laid out: nothing is written, emptied or removed through what
-//! stands where preemptlab would write.
+//! Places that a clone or another user has laid out: nothing is written, emptied or removed through
+//! files and links at the paths of preemptlab's output.
 
 mod common;
 

@@ -91,7 +91,8 @@ fn vm_a_killed_gate_decides_the_same() {
     kill(&desk, begin, &[&kernels[..], &further].concat());
 }
 
-/// Two verbs that execute the same cells at once, in one store, do what each does alone.
+/// Two verbs that execute the same cells at once, in one store, have the same results as each
+/// alone.
 #[test]
 fn vm_verbs_share_a_store() {
     let desk = Desk::new();

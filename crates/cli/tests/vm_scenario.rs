@@ -133,7 +133,7 @@ fn without_headers_only_user_space_is_played() {
     said.says(&["user: d", "(finished)"]);
 }
 
-/// Variants stand beside each other, each with what it alone expects, in one recording.
+/// Variants stand beside each other, each with its own expectations, in one recording.
 #[test]
 fn variants_are_played_side_by_side() {
     let desk = Desk::new();

@@ -8,7 +8,8 @@ use common::{Desk, Finished};
 
 const SCRIPT: &str = include_str!("topology/topology.sh");
 
-/// Writes an experiment with this machine, whose cell completes if the kernel says what is expected.
+/// Writes an experiment with this machine, whose cell completes if the kernel reports the expected
+/// topology.
 fn write(desk: &Desk, name: &str, cpus: u32, topology: &str, expected: &str) {
     fs::create_dir(desk.path(name)).unwrap();
     desk.write(&format!("{name}/topology.sh"), SCRIPT);

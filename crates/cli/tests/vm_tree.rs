@@ -70,7 +70,7 @@ fn a_tree_is_built_and_built_again_and_never_written_to() {
     assert!(source.revision.is_none() && source.defconfig.is_some(), "{source:?}");
     Finished::new(desk.lasting_command(&["verify", "first"]).output().unwrap()).succeeds();
 
-    // A module of preemptlab's own is built for it, and the kernel stays what it is. Without the
+    // A module of preemptlab's own is built for it, and the kernel does not change. Without the
     // holds the longest wakeup takes some 300 us.
     let (_, image) = run_with(&desk, &tree, "\"preemptlab_hold\"", "held");
     assert_eq!(image, first);

@@ -35,7 +35,7 @@ const KSOFTIRQD_NS: u64 = 6_000;
 const IRET_NS: u64 = 1_000;
 
 /// Time of the guest from which every CPU has returned to user space, in nanoseconds. Before its first
-/// return the plugin does not know what a CPU's `preempt_count` is, and records no stack where a section
+/// return the plugin does not know a CPU's `preempt_count`, and records no stack where a section
 /// ends.
 const SETTLED_NS: u64 = 7_000_000_000;
 

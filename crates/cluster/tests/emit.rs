@@ -146,7 +146,7 @@ fn a_workflow_hands_the_same_program_and_plan_to_every_job() {
     }
 }
 
-/// A desk with a folder of programs that stand for real ones and note what they are called with.
+/// A desk with a folder of programs that stand for real ones and note their arguments.
 struct Desk {
     folder: tempfile::TempDir,
 }

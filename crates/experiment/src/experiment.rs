@@ -50,7 +50,7 @@ pub struct Factors {
     /// Numbers of virtual CPUs.
     #[serde(default = "one_cpu")]
     pub cpus: Vec<u32>,
-    /// Levels of further settings: each is a combination of settings, and `""` is none.
+    /// Levels of further settings: each is a combination of settings, and `""` has no setting.
     #[serde(default = "no_settings")]
     pub settings: Vec<Settings>,
 }
@@ -438,7 +438,7 @@ kind = "cyclictest-hackbench"
         let error = Experiment::parse(&machine("shift = 3")).unwrap_err();
         assert_eq!(error.line, 12, "{error}");
         assert!(error.help.unwrap().contains("cost = \"instructions\""));
-        // A recording says what it has: one of before names none, and was of one price for all.
+        // A recording says its values: one of before names none, and was of one price for all.
         let json = serde_json::to_string(&Experiment::parse(SMALL).unwrap()).unwrap();
         assert!(json.contains("\"server-x86\""), "{json}");
     }

@@ -267,7 +267,7 @@ fn check_mode(found: &Stat, base: &Stat, path: &Path) -> Result<(), FolderError>
 ///
 /// # Errors
 ///
-/// When something of it cannot be removed. One that is not there is none.
+/// When something of it cannot be removed. A missing folder is not an error.
 pub fn remove_folder(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

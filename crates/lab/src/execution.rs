@@ -65,7 +65,7 @@ pub fn execute(lab: &Lab<'_>, execution: &Execution<'_>) -> Result<Executed> {
 ///
 /// # Errors
 ///
-/// Those of [`execute`]; and when nothing is planned of the baseline, or a metric is none of the
+/// Those of [`execute`]; and when nothing is planned of the baseline, or a metric is not one of the
 /// experiment's.
 pub fn run(
     lab: &Lab<'_>,

@@ -32,7 +32,7 @@ pub fn verify(lab: &Lab<'_>, recording: &Recording, cells: Option<usize>) -> Res
     Ok(verdicts?)
 }
 
-/// Compares what the measurements of several CPUs owe to the lookahead of their clocks.
+/// Compares the effect of the clocks' lookahead on the measurements of several CPUs.
 ///
 /// # Errors
 ///

@@ -11,7 +11,7 @@ use crate::{Execution, Lab, PrepareError, Result, execution::prepare, seed};
 ///
 /// # Errors
 ///
-/// When the cells are none in virtual time, or something that they need is unavailable or cannot be
+/// When the cells are not in virtual time, or something that they need is unavailable or cannot be
 /// written.
 pub fn prepare_for_workers(
     lab: &Lab<'_>,

@@ -171,8 +171,8 @@ impl MetricName {
         }
     }
 
-    /// Returns whether the metric says of a cell what another one says of others: it is the same, or both are
-    /// the longest wakeups of probes of one policy.
+    /// Returns whether the metric has the same meaning for a cell as another one has for others: it is the
+    /// same, or both are the longest wakeups of probes of one policy.
     pub fn stands_for(&self, other: &Self) -> bool {
         match (self, other) {
             (

@@ -131,7 +131,7 @@ pub fn sysctls() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 ///
-/// When its file is not on the list, its value is none of the kind that the file takes, or it is a
+/// When its file is not on the list, its value is not of the kind that the file takes, or it is a
 /// kernel parameter, which takes a boot.
 pub fn settable(setting: &Setting) -> Result<(), NotSettable> {
     let error = |reason: String| Err(NotSettable { setting: setting.to_string(), reason });

@@ -70,7 +70,7 @@ impl Sharing {
 /// There is no such topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
-    /// A part of it is none, or the product is too large.
+    /// A part of it is zero, or the product is too large.
     #[error(
         "sockets, cores and threads must be 1 or more, and their product, the number of CPUs, 1 to 8"
     )]

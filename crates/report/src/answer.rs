@@ -1,4 +1,4 @@
-//! A comparison as a person would tell it: a few sentences about what is decided.
+//! A comparison as a person would tell it: a few sentences about the decided differences.
 
 use std::cmp::Ordering;
 
@@ -139,7 +139,7 @@ fn is_worst(metric: &MetricName) -> bool {
     *metric == MetricName::BOUND || metric.bound().is_some()
 }
 
-/// Returns what makes the worst instant, in parentheses.
+/// Returns the cause of the worst instant, in parentheses.
 fn cause(configuration: &Configuration, metric: &MetricName) -> String {
     let worst = configuration.worst.as_ref().filter(|_| *metric == MetricName::BOUND);
     worst.map(|worst| format!(" ({})", worst.of)).unwrap_or_default()
@@ -151,7 +151,7 @@ fn only(group: &Group) -> Option<&Configuration> {
     measured.next().filter(|_| measured.next().is_none())
 }
 
-/// Says what a quantile is under each: `p99 of ...: none 30.8 us; full 9.20 us`.
+/// Says a quantile under each: `p99 of ...: none 30.8 us; full 9.20 us`.
 fn quantile(group: &Group, metric: &MetricName) -> Option<String> {
     let (baseline, decided) = (group.baseline()?, decided(group, metric, |summary| summary.median));
     if decided.is_empty() {
@@ -182,7 +182,7 @@ fn tail(group: &Group) -> Option<String> {
     group.metrics().contains(&&p99_9).then(|| quantile(group, &p99_9)).flatten()
 }
 
-/// Says what the configurations cost: `full and lazy cost no throughput within 5%; 6.12-rt full 25 % of it`.
+/// Says the cost of each: `full and lazy cost no throughput within 5%; 6.12-rt full 25 % of it`.
 fn throughput(group: &Group) -> Option<String> {
     let metric = &MetricName::Throughput;
     let baseline = group.baseline()?;
@@ -237,7 +237,7 @@ fn names(group: &Group, metric: &MetricName, is: fn(&Summary) -> bool) -> Vec<St
     each.filter(|each| each.summary(metric).is_some_and(is)).map(|each| name(group, each)).collect()
 }
 
-/// Returns a configuration's name, without what all of the group have in common.
+/// Returns a configuration's name, without the parts that all of the group have in common.
 fn name(group: &Group, configuration: &Configuration) -> String {
     let each = || group.configurations.iter().filter(|each| each.measured() > 0);
     let has_one_kernel = each().all(|other| label::kernel(other) == label::kernel(configuration));

@@ -59,7 +59,7 @@ fn virtual_caption(comparison: &Comparison) -> String {
     caption + &clocks_caption(&comparison.clocks)
 }
 
-/// Says what time several CPUs have, and how far it can be trusted.
+/// Describes the time of several CPUs, and its accuracy.
 fn clocks_caption(clocks: &BTreeSet<Clocks>) -> String {
     let each = |value: fn(&Clocks) -> Option<String>| {
         let values: Vec<_> = clocks.iter().filter_map(value).collect();

@@ -53,7 +53,7 @@ const PROFILE: &str = "profile";
 /// `status` is `measured`, `failed`, `unavailable` or, where nothing was executed yet, `missing`;
 /// `ratio` is to the baseline of the same workload and number of CPUs, and empty without one;
 /// `observed` lists modes separated by blanks; `_low` and `_high` are the ends of 95 % intervals;
-/// `more` is about how many more replicates would decide what is undecided.
+/// `more` is about how many more replicates would decide an undecided comparison.
 pub fn csv(comparison: &Comparison) -> String {
     let is_timed = |group: &Group| !group.backend.is_vm();
     let has_backends = comparison.groups.iter().any(is_timed) || !comparison.histograms.is_empty();

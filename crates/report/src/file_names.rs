@@ -1,6 +1,6 @@
 //! Names of files that are written for things with names of their own.
 
-/// Returns a name for each file, without its ending: that of what is in it, as far as it can be one, and
+/// Returns a name for each file, without its ending: that of its content, as far as it can be one, and
 /// no name twice, in whatever case.
 pub fn file_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();

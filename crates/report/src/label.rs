@@ -143,7 +143,7 @@ pub fn baseline(group: &Group) -> Option<String> {
     Some(format!("× is the ratio to {run}{name}"))
 }
 
-/// Says what makes the worst instant, and how many wakeups were sampled beside it.
+/// Says the cause of the worst instant, and the number of sampled wakeups beside it.
 pub fn worst(configuration: &Configuration, worst: &Worst) -> String {
     let worst = format!("worst {} us: {}", number::number(worst.us), worst.of);
     let woken = Probe::of_policy(true).filter(|probe| probe.is_woken());

@@ -66,7 +66,7 @@ fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Says what such times are, and that nothing is decided from them; `None` without any.
+/// Explains such times, and that nothing is decided from them; `None` without any.
 pub fn caption(comparison: &Comparison) -> Option<String> {
     let is_beside = !comparison.groups.is_empty();
     let beside = if is_beside {

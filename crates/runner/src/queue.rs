@@ -36,7 +36,7 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     ///
-    /// When the recording is not what its experiment comes to, or cannot be read or written to.
+    /// When the recording does not follow from its experiment, or cannot be read or written to.
     pub fn new(
         writer: &'a RecordingWriter,
         backend: &dyn Backend,
@@ -148,7 +148,7 @@ impl<'a> Queue<'a> {
     /// Puts a cell into the cache, and before it the findings about its instants: a cell there has
     /// both.
     fn put_in_cache(&self, cache: &CellFolder, record: &CellRecord) -> Result<(), RunError> {
-        // One that was executed again for what was missing.
+        // A cell that was executed again for its missing findings.
         if let Ok(Some(before)) = cache.get(record.id)
             && before.outcome.digest() != record.outcome.digest()
         {
@@ -198,8 +198,8 @@ fn is_traced(record: &CellRecord, options: &Options<'_>) -> bool {
     traces.is_none_or(|traces| !is_completed(record) || traces.folder.contains(record.id))
 }
 
-/// Copies a cell from the cache, with what is known of its instants. A damaged cell, or one of which that is
-/// missing, does not stop the run: it is executed again.
+/// Copies a cell from the cache, with the findings about its instants. A damaged cell, or one without them,
+/// does not stop the run: it is executed again.
 fn from_cache(
     writer: &RecordingWriter,
     options: &Options<'_>,

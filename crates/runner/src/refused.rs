@@ -17,7 +17,7 @@ fn meaning(errno: i32) -> Option<&'static str> {
     })
 }
 
-/// The kernel's own error for what it does not support (include/linux/errno.h).
+/// The kernel's own error for unsupported operations (include/linux/errno.h).
 const ENOTSUPP: i32 = 524;
 
 /// Returns the kernel's refusal of one of the job's settings; `None` for every other failure. Only a
@@ -33,7 +33,7 @@ pub(crate) fn refusal(job: &Job, failure: &Failure) -> Option<String> {
     Some(format!("{}: {meaning}", failure.reason))
 }
 
-/// Returns what an error means for one file.
+/// Returns the meaning of an error for one file.
 fn here(file: &str, errno: i32) -> Option<&'static str> {
     match errno {
         // `dl_server_apply_params`, kernel/sched/deadline.c.

@@ -95,7 +95,7 @@ impl Traces<'_> {
         Ok((result, Some(Traced::Stream(stream, kernel))))
     }
 
-    /// Keeps what a completed cell has left: the findings, with the stream where that is wanted.
+    /// Keeps the output of a completed cell: the findings, with the stream where that is wanted.
     pub(crate) fn keep(
         &self,
         cell: &CellInputs,
@@ -118,7 +118,7 @@ impl Traces<'_> {
     }
 }
 
-/// Reads what a cell's stream says.
+/// Reads the findings of a cell's stream.
 fn read(
     cell: &CellInputs,
     report: &Report,

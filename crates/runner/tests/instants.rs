@@ -1,5 +1,5 @@
-//! Tests of what is kept of a cell's instants: in the recording, in the cache, and where a kernel cannot be
-//! traced.
+//! Tests of the kept findings about a cell's instants: in the recording, in the cache, and where a kernel
+//! cannot be traced.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use preemptlab_runner::{
 };
 use preemptlab_trace::{FINDINGS_FORMAT, Kernel, testing, window};
 
-/// Backend whose cells say what the committed one said, and did what a kernel of tests does.
+/// Backend whose cells have the report of the committed one, and the trace of a kernel of tests.
 struct Guest {
     report: Report,
     executed: AtomicUsize,

@@ -250,7 +250,7 @@ fn a_kernel_that_cannot_be_traced_fails_its_cells_only() {
     };
     assert_eq!(reason, "it cannot be traced: it has no BTF");
 
-    // Without a trace they are executed, and then keep what they measured.
+    // Without a trace they are executed, and then keep their measurements.
     let refuse = |_: &CellInputs| Ok(refusal(FailureKind::Unavailable));
     let options = Options { cache: None, ..lab.options() };
     lab.run("a", &options, &Cancel::default(), refuse).unwrap();

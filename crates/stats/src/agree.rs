@@ -17,8 +17,8 @@ enum Side {
     Above,
 }
 
-/// Returns the side on which an effect surely lies, with all of its interval, which holds what the
-/// instrument may hide.
+/// Returns the side on which an effect surely lies, with all of its interval, which includes the
+/// error of the instrument.
 fn side(effect: Effect) -> Option<Side> {
     if effect.verdict == Verdict::WithinMargin {
         return Some(Side::Same);

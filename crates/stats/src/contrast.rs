@@ -40,8 +40,8 @@ impl Contrast {
         let other = MedianBootstrap::new(&baseline.values)?;
         let below = own.probability_below(&other);
         let replicates = [summary.n, baseline.n];
-        // Whatever the bootstrap makes of few values: equal distributions are told apart by their
-        // ranks no more often than this says.
+        // The bootstrap errs with few values: by their ranks, equal distributions are told apart no
+        // more often than this says.
         let p_min = rank_p(&summary.values, &baseline.values);
         let has_intervals = replicates.iter().all(|n| *n > 1);
         let resolution = summary.told().coarser(baseline.told());

@@ -54,7 +54,8 @@ impl Serialize for Margin {
 /// A margin as a person writes it: `[METRIC=]SHARE|TIME`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GivenMargin {
-    /// The metric; `None` for all of the kind: a time for latencies, a share for what has no time.
+    /// The metric; `None` for all of the kind: a time for latencies, a share for metrics without a
+    /// time.
     pub metric: Option<MetricName>,
     /// The margin.
     pub margin: Margin,

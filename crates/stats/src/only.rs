@@ -6,8 +6,9 @@ use crate::{
 };
 
 impl Comparison {
-    /// Keeps only these metrics, each by its name, or all of a class by what their names begin with:
-    /// `wakeup`, `wakeup.fifo`, `interrupts`. The verdicts stay those of the whole comparison.
+    /// Keeps only these metrics, each by its name, or all of a class by the beginning of their
+    /// names: `wakeup`, `wakeup.fifo`, `interrupts`. The verdicts stay those of the whole
+    /// comparison.
     ///
     /// # Errors
     ///

@@ -50,7 +50,7 @@ impl Summary {
         self.effect?.ratio
     }
 
-    /// Returns what its instrument tells.
+    /// Returns the resolution of its instrument.
     pub fn told(&self) -> Resolution {
         Resolution::new(self.resolution)
     }

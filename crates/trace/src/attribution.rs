@@ -46,7 +46,7 @@ pub struct Attribution {
 }
 
 impl Attribution {
-    /// Finds what belongs to the changed functions. `window` is on `CLOCK_MONOTONIC`.
+    /// Finds the parts that belong to the changed functions. `window` is on `CLOCK_MONOTONIC`.
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@
 //! Were the most urgent task woken by an interrupt at an instant `t`, it would have to wait for the
 //! next **opportunity**: interrupts on, and a place where this preemption model lets the scheduler
 //! switch. Between two opportunities the kernel is **closed**; a task woken at `t` in a closed
-//! stretch that ends at `e` is late by `e - t`, and by what a wakeup costs where nothing is in the
-//! way. The largest such latency over all `t` is the bound of the probe's maximum over all phases.
+//! stretch that ends at `e` is late by `e - t`, and by the cost of a wakeup with nothing in the way.
+//! The largest such latency over all `t` is the bound of the probe's maximum over all phases.
 //!
 //! With several CPUs something may be in the way of the switch itself: the scheduler waits for locks
 //! that another CPU holds. The cheapest wakeup then no longer has the cost of a late wakeup's
@@ -50,7 +50,7 @@ pub struct Closed {
     /// Whether softirqs were served in the stretch. These stop early when a task waits for the CPU,
     /// so that a wakeup there would be less late than the trace says.
     pub has_softirq: bool,
-    /// Part of the stretch that a change of the kernel removes, in nanoseconds; 0 in what was recorded.
+    /// Part of the stretch that a change of the kernel removes, in nanoseconds; 0 in a recorded one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub removed_ns: u64,
 }
@@ -61,7 +61,7 @@ fn is_zero(ns: &u64) -> bool {
 }
 
 impl Closed {
-    /// Returns the length of the stretch without what is removed, in nanoseconds.
+    /// Returns the length of the stretch without the removed part, in nanoseconds.
     pub fn len_ns(self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns).saturating_sub(self.removed_ns)
     }
@@ -222,7 +222,7 @@ impl Sums {
         self.longest.insert(place, closed);
     }
 
-    /// Takes in what came later.
+    /// Takes in the later stretches.
     fn take_in(&mut self, later: &mut Self) {
         if later.lengths.count() > 0 {
             self.lengths.take_in(&mut later.lengths);

@@ -55,7 +55,7 @@ pub struct CallSite {
 }
 
 impl Census {
-    /// Adds what another trace of the same boot holds.
+    /// Adds the calls in another trace of the same boot.
     pub fn add(&mut self, other: Self) {
         self.longest_ns = self.longest_ns.max(other.longest_ns);
         self.longest_ns_without_all = self.longest_ns_without_all.max(other.longest_ns_without_all);

@@ -19,7 +19,7 @@ struct Held {
     interruptions: usize,
     /// `preempt_count` when it began; where it is higher, an inner section keeps preemption off, too.
     preempt_count: u32,
-    /// Time that it has held, without what was removed, in nanoseconds.
+    /// Time that it has held, without the removed part, in nanoseconds.
     own_ns: u64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct ChangedCpu {
 }
 
 impl ChangedCpu {
-    /// Returns what the scheduler may do on the changed CPU, from what it may do on the unchanged one. The
+    /// Returns the scheduler's opportunities on the changed CPU, from those on the unchanged one. The
     /// machine has followed the event.
     pub fn look(
         &mut self,

@@ -288,7 +288,8 @@ mod tests {
         stream
     }
 
-    /// Returns what is seen at each event behind those of [`worker`], in the trace and with changes.
+    /// Returns the opportunities at each event behind those of [`worker`], in the trace and with
+    /// changes.
     fn seen(mut stream: Stream, changes: Changes) -> Vec<(Seen, Seen)> {
         let (trace, kernel) = (stream.finish(), kernel());
         let all = Opportunities::Everywhere;

@@ -291,7 +291,7 @@ impl Cpu {
         self.frames.is_empty() && self.task != 0
     }
 
-    /// Returns whether an interrupt or softirqs are at work, or have interrupted what is.
+    /// Returns whether an interrupt or softirqs are at work, or have interrupted the present work.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interruptions() > 0
     }
@@ -405,7 +405,7 @@ impl Cpu {
         self.device_depth = None;
         self.waits.clear();
         self.is_scheduling = false;
-        // Nothing is off in user space: whatever was counted before the first return is unknown.
+        // Nothing is off in user space: the count before the first return is unknown.
         self.preempt_count = 0;
         self.preempt_off = None;
         self.is_synchronized = true;

@@ -32,7 +32,8 @@ const FAIR_PRIO_MIN: i32 = 100;
 pub struct Delays {
     /// Those of all tasks; `None` where none was woken.
     pub all: Option<Delay>,
-    /// Those of each program, by the name of its tasks without what follows a `/` or `:`, as in `kworker/0:1`.
+    /// Those of each program, by the name of its tasks without the part from a `/` or `:` on, as in
+    /// `kworker/0:1`.
     pub programs: BTreeMap<String, Delay>,
 }
 
@@ -73,7 +74,7 @@ impl Delay {
 }
 
 impl Delays {
-    /// Returns whether this can be what a trace told.
+    /// Returns whether a trace can have these delays.
     pub fn is_possible(&self) -> bool {
         let is_name = |name: &String| *name == program(name);
         self.all.iter().chain(self.programs.values()).all(Delay::is_ordered)

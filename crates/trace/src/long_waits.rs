@@ -1,4 +1,4 @@
-//! Wakeups with more segments than are kept: sums are exact, nothing is blamed for what it did not do, and
+//! Wakeups with more segments than are kept: sums are exact, no function is blamed for another's time, and
 //! drawings keep to the axis of time.
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ impl Wait {
         wait
     }
 
-    /// Takes note of what the following nanoseconds are.
+    /// Takes note of the cause and the function of the following nanoseconds.
     fn add(&mut self, cause: Cause, function: &'static str, ns: u64) {
         *self.made.entry((cause, function)).or_default() += ns;
         self.segments +=

@@ -107,7 +107,7 @@ fn who_keeps_the_cpu_in_a_period_is_named() {
         longest.cause
     };
     assert_eq!(cause(-1), Cause::DeadlineTask);
-    // Whoever is less urgent has the CPU only where the scheduler chose it.
+    // A less urgent task has the CPU only where the scheduler chose it.
     assert_eq!(cause(10), Cause::Throttled);
     assert_eq!(cause(120), Cause::Throttled);
 }

@@ -231,7 +231,7 @@ pub fn slowest(mut requests: Vec<Request>, count: usize) -> Vec<Request> {
     requests
 }
 
-/// Returns what the CPUs did during requests of this trace, in the order of the requests.
+/// Returns the work of the CPUs during requests of this trace, in the order of the requests.
 ///
 /// # Errors
 ///

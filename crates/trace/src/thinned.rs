@@ -1,8 +1,8 @@
 //! Pieces of time without gaps, as many as there are, in bounded memory and without a lost nanosecond.
 //!
 //! When the pieces become too many, those that are alike and near each other become one, which is as long
-//! as they are together. Sums by whatever tells pieces apart are therefore exact at any length; places
-//! are exact to a grain of time, which grows with the number of pieces.
+//! as they are together. Sums by each property that tells pieces apart are therefore exact at any length;
+//! places are exact to a grain of time, which grows with the number of pieces.
 
 use std::collections::HashMap;
 

@@ -318,7 +318,7 @@ impl Painter {
             {
                 self.answering = Some((event.cpu, event.ns));
             }
-            // Whatever has been missed: here the task runs.
+            // Even after missed events the task runs here.
             if event.cpu != self.wakeup.cpu || !self.is_switched_to(kernel, event) {
                 return;
             }
@@ -607,7 +607,7 @@ pub(crate) fn callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
     callers
 }
 
-/// Returns whether a function works for its caller, which is to blame for what it does.
+/// Returns whether a function works for its caller, which is to blame for its work.
 pub(crate) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|prefix| name.starts_with(prefix))
 }

@@ -35,8 +35,8 @@ impl fmt::Display for WorstInstant {
     }
 }
 
-/// Finds what makes the worst instant of a trace with this bound. Where a wakeup was later than the stretches
-/// allow, that is the worst instant. `window` is on `CLOCK_MONOTONIC`.
+/// Finds the cause of the worst instant of a trace with this bound. Where a wakeup was later than the
+/// stretches allow, that is the worst instant. `window` is on `CLOCK_MONOTONIC`.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub fn worst_instant<R: Read>(
 }
 
 impl WorstInstant {
-    /// Returns what took most of a latency; `None` where there is none.
+    /// Returns the cause of most of a latency; `None` where there is none.
     fn of(timeline: &Timeline) -> Option<Self> {
         let (cause, _) = timeline.causes().first().copied()?;
         let mut functions: BTreeMap<String, u64> = BTreeMap::new();

@@ -149,7 +149,7 @@ impl Word {
         self.text.push(char);
     }
 
-    /// Returns what stands before a `=` without quotes.
+    /// Returns the name before a `=` without quotes.
     fn assigned(&self) -> Option<&str> {
         self.text[..self.plain_bytes].split_once('=').map(|(name, _)| name)
     }

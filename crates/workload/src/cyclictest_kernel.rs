@@ -169,7 +169,7 @@ fn mean_rate(rates: &[&Stressed]) -> Metric {
     let count = rates.len() as f64;
     let logarithms: f64 = rates.iter().map(|did| libm::log(did.ops_per_second)).sum();
     let mean = libm::exp(logarithms / count);
-    // A rate is of whole operations, and the mean moves by a part of what the rate does.
+    // A rate is of whole operations, and the mean moves by a part of the rate's change.
     let part =
         rates.iter().map(|did| did.rate_resolution() / did.ops_per_second).fold(0.0, f64::max);
     throughput(mean, "ops", mean * part / count)

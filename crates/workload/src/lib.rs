@@ -1,8 +1,8 @@
 //! Workloads: the job of a cell, and the meaning of its report.
 //!
 //! Nothing here does I/O: a [`Job`] goes out to the guest, its [`Report`] comes in, and
-//! [`Measurements`] come out. A report that does not hold what the job wanted is a
-//! [`MeasureError`], never a smaller measurement.
+//! [`Measurements`] come out. A report that lacks results of the job is a [`MeasureError`], never a
+//! smaller measurement.
 
 mod activity;
 mod bounded;

@@ -54,7 +54,7 @@ impl MetricNames {
         self.numbers(measurements::latency_names(of, is_periodic))
     }
 
-    /// Adds what traces tell of the wakeups of a probe of a user's own.
+    /// Adds the metrics of traces about the wakeups of a probe of a user's own.
     pub(crate) fn traced_wakeups(self) -> Self {
         Self { has_traced_wakeups: true, ..self }
     }

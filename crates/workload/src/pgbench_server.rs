@@ -1,7 +1,8 @@
 //! The PostgreSQL server that pgbench uses: its packages, and its start before the snapshot.
 //!
-//! It is Debian's server as initdb configures it, but for what [`initdb`] says. Its data are in a
-//! tmpfs, where fsync(2) returns at once: a commit waits for no disk, only for the system call.
+//! It is Debian's server as initdb configures it, but for the settings of [`initdb`]. Its data are
+//! in a tmpfs, where fsync(2) returns at once: a commit waits for no disk, only for the system
+//! call.
 
 use preemptlab_protocol::{Command, Policy};
 

@@ -36,7 +36,7 @@ impl Scenario {
         Self { script }
     }
 
-    /// Reads from a cell's report what its player played.
+    /// Reads the played steps from a cell's report.
     ///
     /// # Errors
     ///

@@ -150,7 +150,7 @@ fn every_source_of_a_number() {
     assert!((response.avg_us - (1250.0 + 0.5 + 30_000.0) / 3.0).abs() < 1e-9);
 }
 
-/// The example of docs/workload.md with control groups, on what its program said in a cell.
+/// The example of docs/workload.md with control groups, on its program's output in a cell.
 #[test]
 fn a_service_in_a_control_group_is_measured_by_its_response_times() {
     let definition = include_str!("../../../examples/control-groups/workload.toml");
@@ -168,7 +168,7 @@ fn a_service_in_a_control_group_is_measured_by_its_response_times() {
     assert!(measured.numbers.iter().any(|it| it.name == "requests" && it.value == 4.0));
 }
 
-/// The example of docs/workload.md with a deadline task, on what cyclicdeadline said in a cell.
+/// The example of docs/workload.md with a deadline task, on cyclicdeadline's output in a cell.
 #[test]
 fn a_deadline_task_is_the_probe_that_traces_follow() {
     let definition = include_str!("../../../examples/cyclicdeadline/workload.toml");

@@ -253,7 +253,7 @@ fn one_snapshot_serves_every_number_of_clients() {
 }
 
 proptest! {
-    /// Cuts and flips whatever it likes: there may be an error, but no panic, and nothing that is
+    /// Cuts and flips bytes at random: there may be an error, but no panic, and nothing that is
     /// not finite.
     #[test]
     fn damaged_output_never_panics(

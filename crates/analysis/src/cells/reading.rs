@@ -192,7 +192,7 @@ fn traced(name: MetricName, ns: u64) -> Metric {
     Metric { name, value, unit: "us".to_owned(), direction: Direction::Lower, resolution }
 }
 
-/// Returns what scheduling delays are distributions of: all together, and each program's.
+/// Returns the distributions of scheduling delays: all together, and each program's.
 fn distributions(delays: &Delays) -> impl Iterator<Item = (Distribution, &Delay)> {
     let of_program =
         |(name, delay)| (Distribution::Own(format!("{}.{name}", Distribution::Delay)), delay);

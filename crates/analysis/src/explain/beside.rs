@@ -15,7 +15,7 @@ use crate::{Result, moment::in_ms};
 /// nothing.
 const SEARCHED: usize = 20;
 
-/// The cause is gone where it lasts at most this share of what it lasted, in percent.
+/// The cause is gone where it lasts at most this share of its length, in percent.
 const LEFT_MAX: u64 = 90;
 
 /// A cell's sibling beside its worst wakeup.

@@ -169,7 +169,8 @@ impl<'a> Responses<'a> {
     }
 }
 
-/// Says in a sentence what ran during a request: `While a request of pgbench/2143 waited 3100.0 us, …`.
+/// Describes in a sentence the work during a request:
+/// `While a request of pgbench/2143 waited 3100.0 us, …`.
 pub fn answer_in_words(answer: &Answer) -> String {
     let request = &answer.request;
     let is_client =

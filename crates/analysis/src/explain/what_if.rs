@@ -173,7 +173,7 @@ impl<'a> Patched<'a> {
         Ok(Self { cell, what_if, computed, longest, remarks, worst })
     }
 
-    /// Says in a sentence what the changes remove from the worst instant.
+    /// Describes in a sentence the effect of the changes on the worst instant.
     pub fn sentence(&self) -> String {
         let changes: Vec<String> = self.what_if.iter().map(WhatIf::words).collect();
         let changes = changes.join(" and ");

@@ -19,7 +19,7 @@ pub const CONFIG: &str = "CONFIG_IRQ_FORCED_THREADING=y\nCONFIG_TICK_ONESHOT=y\n
     CONFIG_PREEMPT_DYNAMIC=y\nCONFIG_CPU_ISOLATION=y\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_RCU_LAZY=y\n\
     CONFIG_DEBUG_FS=y\nCONFIG_SCHED_DEBUG=y\n";
 
-/// Script in the place of grub-probe, which looks at disks: the folder is none.
+/// Script in the place of grub-probe, which looks at disks: the folder is not a disk.
 const PROBE: &str = "#!/bin/sh\ncase \"$*\" in\n*fs_uuid*) echo 0c7a6b6c-5a0e-4b1c-8d47-1d1f2f8b7f10 ;;\n\
     *=device*) echo /dev/vda1 ;;\n*=fs*) echo ext2 ;;\n*partmap*) echo gpt ;;\n*hint*) echo hd0,gpt1 ;;\nesac\n";
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::common::{Desk, Finished};
 
 /// Runs a command at a desk with canaries in its `PATH`, within 500 MB of memory of its own and 10 s of
-/// CPU time, and returns what it said and which canaries sang. One that waits without end is killed:
+/// CPU time, and returns its output and the canaries that sang. One that waits without end is killed:
 /// then it has no exit code.
 pub fn bounded(desk: &Desk, arguments: &[&str]) -> (Finished, String) {
     let whole = desk.command(arguments);

@@ -20,7 +20,7 @@ const STDERR_BYTES_MAX: u64 = 64 << 10;
 pub struct Commands {
     /// Folders to look in instead of those of the environment.
     pub path: Option<OsString>,
-    /// Variables that would change what a command prints, or whether it waits.
+    /// Variables that would change a command's output, or whether it waits.
     pub without: &'static [&'static str],
     /// The next step where a command is not on this machine.
     pub absent: &'static str,
@@ -29,7 +29,7 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Executes a command, gives it a text, and returns what it prints.
+    /// Executes a command, gives it a text, and returns its output.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl Commands {
         let mut command = Command::new(program);
         command.args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // An interrupt is for this process, which then cancels what the command has submitted.
+        // An interrupt is for this process, which then cancels the command's submission.
         command.process_group(0);
         for name in self.without {
             command.env_remove(name);

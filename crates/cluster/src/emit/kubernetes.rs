@@ -44,7 +44,7 @@ pub enum PlaceError {
         /// The folder.
         folder: String,
     },
-    /// Its name is none for a manifest.
+    /// A manifest cannot have its name.
     #[error(transparent)]
     Line(#[from] LineError),
 }

@@ -20,7 +20,7 @@ impl Line {
     ///
     /// # Errors
     ///
-    /// When the path is not UTF-8, or holds what would steer a terminal.
+    /// When the path is not UTF-8, or holds characters that would steer a terminal.
     pub fn of_path(path: &Path) -> Result<Self, LineError> {
         let text = path.to_str().ok_or_else(|| LineError(shown(&path.to_string_lossy())))?;
         // A path must not look like an option.

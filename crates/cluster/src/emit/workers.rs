@@ -9,7 +9,7 @@ pub struct Workers {
     pub recording: Line,
     /// Number of the plan's shards.
     pub shards: u32,
-    /// Records what kernels do.
+    /// Records traces of kernels.
     pub trace: bool,
     /// The share of the cells that two workers execute, such as `1%`.
     pub twice: Option<Line>,

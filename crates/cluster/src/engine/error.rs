@@ -2,10 +2,10 @@ use std::path::PathBuf;
 
 use preemptlab_recording::RecordingError;
 
-/// Reason why an engine did not do what it was asked to.
+/// Reason why an engine did not execute a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// The engine does not answer for now, and may have done what it was asked to.
+    /// The engine does not answer for now, and may have executed the request.
     #[error("{0}")]
     Away(String),
     /// The user's arguments are unusable.

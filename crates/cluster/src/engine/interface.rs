@@ -153,7 +153,7 @@ pub struct Work {
     pub program: Line,
     /// The recording's folder, as workers find it.
     pub found_at: Line,
-    /// Whether what kernels do is recorded.
+    /// Whether traces of kernels are recorded.
     pub trace: bool,
     /// The share of the cells that two workers execute, such as `1%`.
     pub twice: Option<Line>,

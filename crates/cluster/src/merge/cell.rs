@@ -216,7 +216,7 @@ impl Source {
     }
 }
 
-/// Returns the size of a file that is one itself and no link to another; `None` where there is none.
+/// Returns the size of a regular file, not of a link's target; `None` where there is no file.
 pub fn length(path: &Path) -> Result<Option<u64>, Refused> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() => Ok(Some(metadata.len())),

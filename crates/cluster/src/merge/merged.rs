@@ -31,7 +31,7 @@ pub struct Conflict {
     pub differing: Differing,
     /// Folders of the first two that differ.
     pub between: [PathBuf; 2],
-    /// Whether one of them is the recording, which keeps what it has.
+    /// Whether one of them is the recording, which keeps its content.
     pub is_recorded: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Refused {
     pub path: PathBuf,
     /// Reason and next step, in words.
     pub reason: String,
-    /// Whether the machine got in the way, and not what the file holds.
+    /// Whether the machine got in the way, and not the file's content.
     pub is_of_machine: bool,
 }
 

@@ -112,7 +112,7 @@ impl Wanted<'_> {
 }
 
 impl Refused {
-    /// Returns the refusal of a path for what it holds.
+    /// Returns the refusal of a path for its content.
     pub(crate) fn new(path: &Path, reason: String) -> Self {
         Self { path: path.to_owned(), reason, is_of_machine: false }
     }

@@ -9,7 +9,7 @@ use crate::{
 /// Largest array where the cluster does not tell (slurm.conf(5), `MaxArraySize`).
 const ARRAY_SIZE: u32 = 1001;
 
-/// Variables that would change what a command prints, or whether it waits.
+/// Variables that would change a command's output, or whether it waits.
 const VARIABLES: [&str; 12] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_TEST_ONLY",

@@ -141,7 +141,7 @@ fn read(workload: &str, path: PathBuf) -> Result<(Folder, Files), EmbedError> {
         Ok(files) => files,
         Err(error) => return Err(EmbedError::Files { workload, path, error }),
     };
-    // It says how the files are used and is none of them: the guest does not see it.
+    // The definition says how the files are used. It is not one of them: the guest does not see it.
     let Some(Node::File { bytes, .. }) = files.remove(Folder::DEFINITION) else {
         return Err(EmbedError::Undefined { workload, path });
     };

@@ -20,7 +20,7 @@ impl Preparation<'_> {
         experiment
     }
 
-    /// Returns the kernel that a name means on a backend; `None` where it is none of this machine's.
+    /// Returns the kernel that a name means on a backend; `None` where it is not this machine's.
     ///
     /// # Errors
     ///

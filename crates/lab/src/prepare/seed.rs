@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Build, Preparation, PrepareError, Prepared};
 
-/// Format of the word about whose a seed is.
+/// Format of the word about a seed's origin.
 const FORMAT: u32 = 1;
 
-/// Whose a seed is, and by which build of preemptlab.
+/// The recording of a seed, and the build of preemptlab that packed it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct About {

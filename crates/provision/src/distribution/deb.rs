@@ -125,7 +125,7 @@ pub(crate) fn visit(
     let output = child.wait_with_output().map_err(DebError::Tool)?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     match read {
-        // A damaged package shows as a broken archive first; dpkg-deb knows better what it is.
+        // A damaged package shows as a broken archive first; dpkg-deb knows the cause better.
         Err(error) if complaint.trim().is_empty() => Err(unreadable(error.to_string())),
         Ok(()) if output.status.success() => Ok(()),
         _ => Err(unreadable(complaint.trim().to_owned())),

@@ -69,7 +69,7 @@ pub(crate) fn between(
 }
 
 impl<'a> Packaged<'a> {
-    /// Returns the parts of a name; `None` where it is none of a packaged kernel.
+    /// Returns the parts of a name; `None` where it is not a packaged kernel's.
     fn of(name: &'a KernelRef) -> Option<Self> {
         match name {
             KernelRef::Packaged { distribution, version, flavour } => {

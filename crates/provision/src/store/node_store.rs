@@ -113,7 +113,7 @@ impl NodeStore {
     }
 }
 
-/// Removes what workers left that were killed while they removed a store.
+/// Removes the rest of stores whose workers were killed while they removed them.
 fn sweep(root: &Path) {
     let (Some(parent), Some(name)) = (root.parent(), root.file_name()) else { return };
     let Ok(entries) = fs::read_dir(parent) else { return };

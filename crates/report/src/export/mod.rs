@@ -1,8 +1,8 @@
 //! The cells of recordings as tables for pandas, R, DuckDB: as CSV or as Apache Parquet.
 //!
 //! Rows come in cell by cell and leave as bytes, so memory does not grow with the recording. The
-//! same rows give the same bytes. `fields.rs` says what the tables hold, once: for both formats,
-//! and for docs/export.md.
+//! same rows give the same bytes. `fields.rs` describes the content of the tables, once: for both
+//! formats, and for docs/export.md.
 
 mod column;
 mod csv_table;

@@ -25,7 +25,7 @@ pub enum End {
     Passed,
     /// It is worse.
     Failed,
-    /// A cell of it failed, or the kernel cannot be had.
+    /// A cell of it failed, or the kernel is unavailable.
     Broken,
     /// It is not decided.
     Undecided,

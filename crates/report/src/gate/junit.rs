@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(count("skipped"), named("skipped").len());
         assert!(count("failures") >= 2 && count("errors") == 1);
         assert!(named("script").is_empty());
-        // The name is there, as text and without what steers a terminal.
+        // The name is there, as text and without characters that steer a terminal.
         let shown = preemptlab_model::plain::line(NASTY).into_owned();
         let messages: Vec<&str> =
             named("failure").iter().map(|node| node.attribute("message").unwrap()).collect();

@@ -67,7 +67,7 @@ fn no_section(row: &GateRow) -> String {
     format!("no section with preemption or interrupts off became {than}")
 }
 
-/// Says what became of a function's sections.
+/// Describes the change of a function's sections.
 fn section(row: &SectionRow) -> String {
     format!(
         "{}: {} in {}: at most {}, then {}; in all of a cell {}, then {}",

@@ -68,7 +68,7 @@ fn kernel(series: &str, line: &str) -> HistoryKernel {
     }
 }
 
-/// Returns a history of two lines, in which 6.12 is slower than 6.1, and 6.9 cannot be had.
+/// Returns a history of two lines, in which 6.12 is slower than 6.1, and 6.9 is unavailable.
 pub fn history() -> History {
     use PreemptMode::{Full, Lazy, None as No};
     let absent = MeasuredCell {

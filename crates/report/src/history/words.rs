@@ -6,7 +6,7 @@ use preemptlab_stats::{History, HistoryGroup, HistoryKernel, HistoryStep, Verdic
 /// The line of kernels that needs no word.
 const GENERIC: &str = "generic";
 
-/// Says what the history is about, and how many change points it has.
+/// Names the subject of the history, and the number of its change points.
 pub fn headline(history: &History) -> String {
     let changes = match history.changes().len() {
         0 => "no change point".to_owned(),
@@ -51,7 +51,7 @@ pub fn group(of: &HistoryGroup) -> String {
     format!("{workload} on {}{machine}{with}", counted(*cpus as usize, "CPU"))
 }
 
-/// Counts what the comparisons came to.
+/// Counts the verdicts of the comparisons.
 pub fn counts(history: &History) -> String {
     let rows = || history.steps.iter().flat_map(|step| &step.gate.rows);
     let count = |is: fn(Verdict) -> bool| rows().filter(|row| is(row.verdict)).count();

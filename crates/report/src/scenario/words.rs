@@ -152,8 +152,8 @@ fn blocked_on(columns: &[&Column], thread: usize) -> Vec<Resource> {
     resources
 }
 
-/// Returns what the thread waits for in every column; `None` where that differs, as a variant's own
-/// times do.
+/// Returns the thread's cause of waiting in every column; `None` where that differs, as a variant's
+/// own times do.
 fn common_purpose(waits: &[Wait]) -> Option<String> {
     // A sleep begins when the thread comes to it, which differs with the model.
     let length = |wait: &Wait| {
@@ -185,8 +185,8 @@ fn purpose(wait: &Wait) -> String {
     }
 }
 
-/// Returns words such as `5 s +2 s`, short enough for four models beside each other, behind what the
-/// thread waits for where its row does not say that.
+/// Returns words such as `5 s +2 s`, short enough for four models beside each other, behind the
+/// cause of waiting where its row does not say that.
 fn back(wait: &Wait, says_purpose: bool) -> Cell {
     let purpose = if says_purpose { format!("{}: ", purpose(wait)) } else { String::new() };
     match (wait.back_ns, wait.latency_ns) {

@@ -1,4 +1,4 @@
-//! The time for which threads waited for what others held.
+//! The time for which threads waited for locks and futexes that others held.
 
 use preemptlab_protocol::script::{LockKind, Operation, Played, Span, Step};
 
@@ -9,7 +9,7 @@ use super::{
     hold::{Hold, Key},
 };
 
-/// Returns what a thread was blocked on, each futex and lock once.
+/// Returns the futexes and locks that blocked a thread, each once.
 pub(super) fn blocked_on(
     scenario: &Scenario,
     played: &Played,

@@ -40,7 +40,8 @@ pub struct ThreadOutcome {
 }
 
 impl ThreadOutcome {
-    /// Returns the time for which others held what it waited for, in nanoseconds.
+    /// Returns the time for which others held the locks and futexes that it waited for, in
+    /// nanoseconds.
     pub fn blocked_ns(&self) -> u64 {
         self.blocked.iter().fold(0, |sum_ns, on| sum_ns.saturating_add(on.blocked_ns))
     }

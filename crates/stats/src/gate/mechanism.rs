@@ -28,8 +28,8 @@ pub enum Followed {
 }
 
 impl Mechanism {
-    /// Finds what made a kernel worse. A function is preferred: it is a cause, and a metric an effect that
-    /// others can have, too.
+    /// Finds the mechanism that made a kernel worse. A function is preferred: it is a cause, and a metric
+    /// an effect that others can have, too.
     pub fn of(gate: &Gate) -> Option<Self> {
         let section = gate.sections.iter().find(|section| section.is_worse);
         let row = || gate.rows.iter().find(|row| row.verdict == Verdict::Worse);

@@ -16,7 +16,7 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Returns whether a summary is of its metric. A limit in a unit is about what has that unit:
+    /// Returns whether a summary is of its metric. A limit in a unit is about metrics in that unit:
     /// workloads may measure the same metric in other ones.
     pub(crate) fn is_about(&self, summary: Option<&Summary>) -> bool {
         summary.is_some_and(|summary| match self.limit {

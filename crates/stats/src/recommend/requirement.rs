@@ -144,8 +144,8 @@ impl fmt::Display for Requirement {
 }
 
 impl Requirement {
-    /// Returns what it holds a metric against that workloads measure in these units, and the index
-    /// of the unit that it means. A share of the baseline means the first, and every other one too.
+    /// Returns its limit for a metric that workloads measure in these units, and the index of the
+    /// unit that it means. A share of the baseline means the first, and every other one too.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Returns a file of root's that everybody may read.
+    /// Returns a file of root's that every user may read.
     pub fn of_root(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), mode: 0o644, uid: 0, gid: 0 }
     }

@@ -28,7 +28,7 @@ pub enum Error {
         #[source]
         error: io::Error,
     },
-    /// Somebody else is at it.
+    /// Another process changes the settings.
     #[error("{holder} is changing the settings of this machine; wait until it has ended")]
     Busy {
         /// Process that holds the lock, with its number where it is known.

@@ -45,8 +45,8 @@ pub fn stage(path: &Path, contents: &Contents) -> io::Result<()> {
 
 /// Puts a staged draft in the place of its file.
 ///
-/// GRUB and firmware read the disk as it is: they neither replay a journal nor know what memory
-/// holds. So that they find the old file or the new one after every single write to the disk, the
+/// GRUB and firmware read the disk as it is: they neither replay a journal nor know the content of
+/// memory. So that they find the old file or the new one after every single write to the disk, the
 /// draft is in its place there before its name changes, and the file that it replaces loses its
 /// blocks only when the name leads to the new one.
 ///

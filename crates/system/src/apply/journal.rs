@@ -59,7 +59,7 @@ pub struct Kept {
 pub enum Kind {
     /// preemptlab writes the whole file.
     Ours,
-    /// Somebody else writes the file, and it holds words of preemptlab.
+    /// The user or another program writes the file, and it holds words of preemptlab.
     Words,
     /// grub-mkconfig generates the file.
     Generated,
@@ -129,7 +129,7 @@ impl Journal {
         let path = machine.path(PATH);
         files::discard(&path).map_err(Error::file(&path))?;
         if self.says_nothing() {
-            // Somebody else may have put something there.
+            // The folder may hold other files.
             let _ = fs::remove_dir(machine.path(FOLDER));
         }
         Ok(())
@@ -178,7 +178,7 @@ impl Journal {
         }
         files::discard(&path).map_err(Error::file(&path))?;
         files::remove(&path).map_err(Error::file(&path))?;
-        // Somebody else may have put something there.
+        // The folder may hold other files.
         let _ = fs::remove_dir(machine.path(FOLDER));
         Ok(())
     }

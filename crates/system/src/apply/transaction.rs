@@ -104,7 +104,7 @@ fn undo(machine: &Machine, transaction: &Transaction) -> Result<()> {
             generated.extend(current.map(|current| (&change.path, current)));
         }
     }
-    // Somebody has generated it since, with the drop-in of a change that was not finished.
+    // Another program has generated it since, with the drop-in of a change that was not finished.
     for (path, current) in generated {
         put(machine, path, Some(&regenerated(machine, &current)?))?;
     }

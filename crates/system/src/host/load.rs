@@ -14,7 +14,7 @@ pub struct Load {
     pub available_mib: Option<u64>,
 }
 
-/// Observes what runs on the machine with this root folder.
+/// Observes the load of the machine with this root folder.
 pub fn load(root: &Path) -> Load {
     let average = line(&root.join("proc/loadavg"));
     let memory = line(&root.join("proc/meminfo"));

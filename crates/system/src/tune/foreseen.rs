@@ -47,7 +47,7 @@ pub fn foreseen(settings: &model::Settings, guest: &Guest) -> Vec<Refusal> {
         true => Vec::new(),
         false => checked.words(),
     };
-    // Whoever lays out the boot knows its whole line.
+    // Only the code that plans the boot knows its whole line.
     let found = check(&checked, &guest.facts, &allowed).refusals.into_iter();
     found.filter(|refusal| refusal.setting != LINE).for_each(&mut refuse);
     refusals

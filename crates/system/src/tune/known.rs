@@ -33,8 +33,8 @@ use Takes::{Cpus, IsolatedCpus as Isolated, MaybeCpus, Mode, Nothing, Number, On
 /// Parameters that a machine is given unasked (Documentation/admin-guide/kernel-parameters.txt):
 /// those of preemption, time keeping, callbacks, interrupts, idling and watchdogs. None of them
 /// decides which program is executed (`init=`, `rdinit=`, `systemd.*`), how the machine is
-/// protected (`mitigations=`, `lockdown=`, `selinux=`, `module.sig_enforce=`), or what is mounted,
-/// loaded or reserved. They are in alphabetical order.
+/// protected (`mitigations=`, `lockdown=`, `selinux=`, `module.sig_enforce=`), or mounts, loads or
+/// reserves anything. They are in alphabetical order.
 pub(crate) const GIVEN: &[(&str, Takes, ActsOn)] = &[
     ("amd_pstate", OneOf(&["active", "disable", "guided", "passive"]), Frequencies),
     ("clocksource", OneOf(&["acpi_pm", "hpet", "kvm-clock", "tsc"]), ClockSource),
@@ -164,7 +164,8 @@ const AT_RUN_TIME: &[(&str, ActsOn)] = &[
     ("vm.zone_reclaim_mode", Nodes),
 ];
 
-/// Returns what a sysctl or a file of debugfs acts on, where that is more than the kernel's own code.
+/// Returns the target of a sysctl or a file of debugfs, where that is more than the kernel's own
+/// code.
 pub(crate) fn acts_on_at_run_time(name: &str) -> Option<ActsOn> {
     let folder = name.rfind('/').map(|slash| &name[..=slash]);
     let is_it = |known: &str| known == name || Some(known) == folder;
@@ -186,7 +187,7 @@ fn is_same(one: &str, other: &str) -> bool {
         })
 }
 
-/// Returns what a kernel parameter acts on; `None` for one that is not known here.
+/// Returns the target of a kernel parameter; `None` for one that is not known here.
 pub fn acts_on(name: &str) -> Option<ActsOn> {
     let given = GIVEN.iter().find(|(known, ..)| is_same(known, name)).map(|(.., acts_on)| *acts_on);
     let module = name.find('.').map(|dot| &name[..=dot]);

@@ -69,7 +69,7 @@ fi
 "#;
 
 /// Returns a POSIX shell script that needs no preemptlab. The script writes the same files as
-/// `apply`, and says what it changed. It keeps no journal, so it tells how to undo it.
+/// `apply`, and names its changes. It keeps no journal, so it tells how to undo it.
 pub fn emit(settings: &Settings) -> Measures {
     let mut text = "#!/bin/sh\n".to_owned();
     text += "# Written by preemptlab. It puts these settings into force without it:\n";

@@ -32,7 +32,7 @@ const BUILT_IN_PARTS: [&str; 6] =
 pub struct Definition {
     /// The version of the format; 1.
     format: u32,
-    /// Description of what the program measures.
+    /// Description of the program's measurements.
     #[serde(default)]
     description: String,
     /// Debian packages that the guest's image gets, with all that they depend on.

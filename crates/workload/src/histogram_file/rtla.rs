@@ -9,7 +9,7 @@ use super::{
     series::{Context, Series, Tool},
 };
 
-/// Lines below the rows. A column without samples has a `-` for what it lacks.
+/// Lines below the rows. A column without samples has a `-` for a missing value.
 #[derive(Default)]
 struct Summary {
     over: Option<Vec<u64>>,

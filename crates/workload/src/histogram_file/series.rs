@@ -94,8 +94,8 @@ impl Series {
         merged
     }
 
-    /// Returns the mean of several series: that of the buckets where all values are known, else of what the
-    /// tool gives for each series.
+    /// Returns the mean of several series: that of the buckets where all values are known, else of the
+    /// tool's own mean of each series.
     pub fn mean<'a>(series: impl IntoIterator<Item = &'a Self> + Clone) -> f64 {
         let merged = Self::merged(series.clone());
         let sum = match merged.overflow() {

@@ -94,7 +94,7 @@ pub struct WorkArgs {
 pub enum ShardWanted {
     /// This one.
     This(Shard),
-    /// The one that an engine's variables name, of so many if they do not tell.
+    /// The one that an engine's variables name; the number of shards, where they do not tell it.
     Auto(Option<u32>),
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{CHANGED, CLEAN, Case, Tree, case};
 
-/// Working trees that are not what their commit holds, and whose repository says that they are.
+/// Working trees that differ from their commit, and whose repository says that they do not.
 pub fn changed() -> Vec<Case> {
     const CORE: &str = "kernel/sched/core.c";
     type Make = fn(&Tree<'_>);

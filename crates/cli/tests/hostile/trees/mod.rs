@@ -49,7 +49,7 @@ pub struct Case {
 pub const CLEAN: &str = "tree:linux,clean";
 pub const HEAD: &str = "git:linux@HEAD";
 
-/// Words of the refusal of a tree that is not what its commit holds.
+/// Words of the refusal of a tree that differs from its commit.
 pub const CHANGED: &[&str] = &["has changes that are not committed", "commit or stash them"];
 
 impl<'a> Tree<'a> {

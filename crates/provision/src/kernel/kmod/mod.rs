@@ -265,7 +265,7 @@ mod tests {
         };
         let source = find("preemptlab_hold").unwrap();
         let built = from_tree(source, "6.12.1-mine", &tree, (&store, &lock), &|_| ());
-        // Whatever happened, nothing is left behind.
+        // Neither success nor failure leaves files behind.
         let left = fs::read_dir(store.root().join("kmod")).unwrap().count();
         assert_eq!(left, 0);
         built

@@ -63,7 +63,8 @@ impl Checkout {
                 return Err(TreeError::NotAKernel { path: path.to_owned(), lacks });
             }
         }
-        // A source that was unpacked somewhere in another repository is none of its working trees.
+        // A source that was unpacked somewhere in another repository is not one of its working
+        // trees.
         let repository = Repository::of_tree(&folder)?;
         let git = match &repository {
             Some(repository) => {

@@ -324,7 +324,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> TreeError {
 pub(super) fn names(said: &[u8]) -> Result<(BTreeSet<&str>, BTreeSet<String>), TreeError> {
     let (mut paths, mut untracked) = (BTreeSet::new(), BTreeSet::new());
     for row in said.split(|byte| *byte == 0).filter(|row| !row.is_empty()) {
-        // A repository in the repository is none of its files.
+        // A repository in the repository is not one of its files.
         if row.ends_with(b"/") {
             continue;
         }

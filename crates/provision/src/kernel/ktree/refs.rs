@@ -115,7 +115,8 @@ impl Refs {
     }
 }
 
-/// Reads the target of a reference in a file of its own; `None` where it is none, as after a crash.
+/// Reads the target of a reference in a file of its own; `None` where the file holds no reference,
+/// as after a crash.
 pub(super) fn target_of(path: &Path) -> Result<Option<Target>, TreeError> {
     // Once a reference to another one was a link.
     let link = fs::read_link(path).ok();

@@ -220,7 +220,7 @@ fn a_copy_follows_its_tree_and_the_tree_stays_untouched() {
     for same in ["Makefile", "Kconfig", "kernel/new.c"] {
         assert_eq!(after[same], copy[same], "{same}");
     }
-    // Whatever becomes of the notes about it, an equal copy is not written again.
+    // An equal copy is not written again, even without the notes about it.
     let workspace = Workspace::open(&fixture.store, &fixture.of_tree(), &|_| ()).unwrap();
     let notes = workspace.copy().with_file_name("copied");
     drop(workspace);

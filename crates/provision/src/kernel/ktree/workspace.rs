@@ -121,8 +121,8 @@ impl BuildFolder {
         remove_file(&self.folder.join(WORKING))
     }
 
-    /// Removes what a killed make may have left half written: make would take it for whole. Where
-    /// the configuration is among it, everything goes.
+    /// Removes files that a killed make may have left half written: make would take them for whole.
+    /// Where the configuration is among them, everything goes.
     fn mend(&self) -> Result<(), StoreError> {
         let io = StoreError::at(&self.folder);
         let Ok(working) = fs::metadata(self.folder.join(WORKING)) else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! The content that a worker's store needs, in one file.
 //!
 //! ```text
-//! seed.json                  whose it is
+//! seed.json                  its origin
 //! qemu/DIGEST/...            QEMU's unpacked packages
 //! kernels/SHA256/vmlinuz     kernel images
 //! images/SHA256              guest images
@@ -32,7 +32,7 @@ use crate::{
     store::{hash::sha256, whole},
 };
 
-/// Name of the entry that says whose seed it is.
+/// Name of the entry about the seed's origin.
 const ABOUT: &str = "seed.json";
 
 /// Most bytes of that entry.
@@ -101,7 +101,7 @@ pub enum SeedError {
     Store(#[from] StoreError),
 }
 
-/// Packs the files of a store that a worker needs, with a word about their owner.
+/// Packs the files of a store that a worker needs, with a word about its origin.
 ///
 /// # Errors
 ///
@@ -139,7 +139,7 @@ pub fn pack(
     written().map_err(error)
 }
 
-/// Reads the word about whose seed it is.
+/// Reads the word about the seed's origin.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
 //! The archive of a seed, which may be a stranger's: plain files, folders and links, each of them part
-//! of what is wanted, within bounds on names, depth and number.
+//! of the wanted content, within bounds on names, depth and number.
 
 use std::{
     collections::BTreeSet,

@@ -29,7 +29,7 @@ impl Axis {
 }
 
 /// Merges the lines of kernels into one axis: equal series of two lines share a place, and each line
-/// keeps its order. A kernel that could not be had has a place too.
+/// keeps its order. An unavailable kernel has a place too.
 pub fn axis(history: &History, panels: &[&HistoryPanel]) -> Axis {
     let is_shown = |at: usize| {
         let has_value = || panels.iter().flat_map(|panel| &panel.points).any(|of| of.kernel == at);

@@ -131,7 +131,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Shows a system call, which ends whatever was shown before.
+    /// Shows a system call, which ends the slices shown before.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ use crate::{
 /// The version of [`Machine`].
 const FORMAT: u32 = 1;
 
-/// Most bytes of a file of the configuration; lists, which are none, are larger.
+/// Most bytes of a file of the configuration; package lists are larger.
 const CONFIG_BYTES_MAX: u64 = 64 << 10;
 
 /// Settings of the machine's apt that it may need to reach the network: proxies, certificates and
