@@ -96,7 +96,7 @@ pub struct OverrideArgs {
     /// Only this workload, by its name in the experiment; may be repeated
     #[arg(long = "workload", value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
-    /// So many replicates
+    /// Number of replicates
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub replicates: Option<u32>,
     /// The seed of the first replicate
@@ -167,7 +167,7 @@ pub struct RuleArgs {
     /// The configuration that ratios refer to, KERNEL/MODE [default: the first of each workload]
     #[arg(long, value_name = "CONFIGURATION")]
     pub baseline: Option<String>,
-    /// How much may differ and still be called the same: a share such as 3%, or a time such as 20us for
+    /// Largest difference that counts as the same: a share such as 3%, or a time such as 20us for
     /// latencies; METRIC= before it for one metric; may be repeated [default: 5%, or that of `run --until`]
     #[arg(long = "margin", value_name = "[METRIC=]SHARE|TIME")]
     pub margins: Vec<GivenMargin>,
@@ -272,7 +272,7 @@ pub fn forms<const N: usize>(written: [Format; N]) -> impl TypedValueParser<Valu
             let known = written.map(|format| format.to_string()).join(", ");
             match Format::from_str(&name, false) {
                 Ok(other) => format!("this command cannot write {other}; there are {known}"),
-                Err(_) => format!("`{}` is no format; there are {known}", name.escape_debug()),
+                Err(_) => format!("`{}` is not a format; the formats are {known}", name.escape_debug()),
             }
         })?;
         match file {

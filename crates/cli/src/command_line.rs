@@ -44,7 +44,7 @@ Exit codes:
   2    the command line, an experiment or a recording cannot be used
   3    some cells failed, or none could be executed; the others are there; a gate is not decided
   4    this machine or a package mirror got in the way
-  130  interrupted; the same command goes on from there
+  130  interrupted; the same command resumes from there
   141  the reader of the output has gone before all was written";
 
 /// The verbs.

@@ -32,7 +32,7 @@ pub struct EngineArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "On the engine")]
 pub struct TaskArgs {
-    /// Cut the cells into so many tasks [default: some four a CPU, of 10 to 100 cells]
+    /// Number of tasks that share the cells [default: some four a CPU, of 10 to 100 cells]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub tasks: Option<u32>,
     /// An option for the engine's own command, such as --partition=short for sbatch; may be repeated

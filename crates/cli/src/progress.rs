@@ -176,7 +176,7 @@ impl State {
             }
             TaskEvent::Away(reason) => {
                 if self.last_away != *reason {
-                    self.note(format!("no answer, which is waited for: {reason}"));
+                    self.note(format!("the cluster does not answer, retrying: {reason}"));
                     self.last_away.clone_from(reason);
                 }
             }

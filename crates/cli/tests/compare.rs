@@ -200,11 +200,11 @@ fn margins_and_baselines_that_are_none_are_refused() {
     for (margins, said) in [
         (
             &["5"][..],
-            "`5` is no margin; expected a percentage between 0% and 100%, such as `5%`, or a time, such as",
+            "`5` is not a margin; expected a percentage between 0% and 100%, such as `5%`, or a time, such as",
         ),
-        (&["101%"], "`101%` is no margin"),
-        (&["-5%"], "`-5%` is no margin"),
-        (&["throughput=-1us"], "`throughput=-1us` is no margin"),
+        (&["101%"], "`101%` is not a margin"),
+        (&["-5%"], "`-5%` is not a margin"),
+        (&["throughput=-1us"], "`throughput=-1us` is not a margin"),
         (
             &["3%", "4%"],
             "the margin of all metrics is given twice, as 3% and 4%: leave one of them out",

@@ -124,9 +124,9 @@ fn what_cannot_be_compared_is_refused() {
         (&["new", "--metric", "throughputt"], "did you mean `throughput`?"),
         (
             &["new", "--margin", "3"],
-            "`3` is no margin; expected a percentage between 0% and 100%, such as `5%`",
+            "`3` is not a margin; expected a percentage between 0% and 100%, such as `5%`",
         ),
-        (&["new", "--margin", "0%"], "`0%` is no margin"),
+        (&["new", "--margin", "0%"], "`0%` is not a margin"),
         (
             &["new", "--margin", "3%", "--margin", "5%"],
             "the margin of all metrics is given twice, as 3% and 5%",
@@ -137,7 +137,7 @@ fn what_cannot_be_compared_is_refused() {
         ),
         (&["new", "--margin", "throughputt=5%"], "did you mean `throughput`?"),
         (&["new", "--budget", "lots"], "expected a number of executions"),
-        (&["new", "--format", "xml"], "`xml` is no format; there are table, json"),
+        (&["new", "--format", "xml"], "`xml` is not a format; the formats are table, json"),
         (&["new", "--format", "junit="], "a file follows `junit=`"),
         (&["new", "--format", "junit=-"], "a file follows `junit=`"),
         (&["new", "--format", "junit", "--format", "github"], "two formats go to standard output"),

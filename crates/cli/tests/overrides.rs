@@ -85,7 +85,7 @@ fn a_folder_of_other_values_is_refused_with_what_differs() {
     desk.run(&[&other[..], &NO_MIRROR].concat())
         .fails(2, &["another experiment (made as its file says)", "another folder with --out"]);
     desk.run(&[&["run", "runs/made", "--replicates", "3"], &NO_MIRROR[..]].concat())
-        .fails(2, &["runs/made is a recording, which goes on as it was begun"]);
+        .fails(2, &["runs/made is a recording and cannot be changed"]);
 }
 
 #[test]

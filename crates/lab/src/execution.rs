@@ -220,6 +220,6 @@ fn tell_boots(lab: &Lab<'_>, writer: &RecordingWriter, backend: &dyn Backend) {
         lab.note(format!("{} {wait} for a boot with {needed}", counted(*count, "cell")));
     }
     if !boots.is_empty() {
-        lab.note("after that boot the same command goes on from here");
+        lab.note("after that boot the same command resumes from here");
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn join(lab: &Lab<'_>, writer: &RecordingWriter) -> Result<()> {
         None => Ok(()),
         Some(blame) => Err(Error::new(
             blame,
-            "some parts were not joined as they are; after that is mended the same command goes on",
+            "some parts were not joined as they are; after that is mended the same command resumes",
         )),
     }
 }

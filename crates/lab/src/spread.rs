@@ -102,7 +102,7 @@ impl<'a> Spread<'a> {
         let recording = writer.recording().path().display();
         self.lab.note(match end {
             End::Detached => format!(
-                "the jobs are those of {}: the same command without --detach goes on with them",
+                "the jobs are those of {}: the same command without --detach resumes them",
                 self.work.workplace().engine().display()
             ),
             _ => format!(

@@ -74,8 +74,8 @@ impl Wanted {
         let recording = Recording::open(path)?;
         if *overrides != Overrides::default() {
             return Err(Error::user(format!(
-                "{} is a recording, which goes on as it was begun: name the experiment's file to run \
-                 it with other values",
+                "{} is a recording and cannot be changed; to use other values, run the experiment's \
+                 file",
                 path.display()
             )));
         }

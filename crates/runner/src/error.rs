@@ -8,7 +8,7 @@ use crate::Stop;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The user ended the run.
-    #[error("interrupted; the same command goes on from here")]
+    #[error("interrupted; the same command resumes from here")]
     Cancelled,
     /// The host cannot continue.
     #[error("{0}")]

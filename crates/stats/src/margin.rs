@@ -22,7 +22,7 @@ pub enum Margin {
 /// The text is not a margin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no margin; expected a percentage between 0% and 100%, such as `5%`, or a time, such as `20us`, \
+    "`{0}` is not a margin; expected a percentage between 0% and 100%, such as `5%`, or a time, such as `20us`, \
      and METRIC= before it for one metric"
 )]
 pub struct ParseMarginError(String);
@@ -352,7 +352,7 @@ mod tests {
         for text in texts {
             let error = text.parse::<GivenMargin>().unwrap_err().to_string();
             let said = format!(
-                "`{text}` is no margin; expected a percentage between 0% and 100%, such as `5%`, or a time, \
+                "`{text}` is not a margin; expected a percentage between 0% and 100%, such as `5%`, or a time, \
                  such as `20us`, and METRIC= before it for one metric"
             );
             assert_eq!(error, said);

@@ -9,7 +9,7 @@ pub struct Share(f64);
 
 /// The text is not a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no margin; expected a percentage between 0% and 100%, such as `5%`")]
+#[error("`{0}` is not a margin; expected a percentage between 0% and 100%, such as `5%`")]
 pub struct ParseShareError(String);
 
 impl Share {

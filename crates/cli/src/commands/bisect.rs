@@ -44,10 +44,10 @@ pub struct BisectArgs {
     /// Look for the commit that made this function's sections longer
     #[arg(long, value_name = "FUNCTION")]
     pub cause: Option<String>,
-    /// How much worse is no worse, as of `gate`; may be repeated [default: 3% and 20us]
+    /// Largest regression to accept, as for `gate`; may be repeated [default: 3% and 20us]
     #[arg(long = "margin", value_name = "[METRIC=]SHARE|TIME")]
     pub margins: Vec<GivenMargin>,
-    /// Record no more than so many cells for a decision, of both kernels, every workload and mode
+    /// Record at most this number of cells for a decision, of both kernels, every workload and mode
     /// together, or stop it after a time such as 10m
     #[arg(long, value_name = "COUNT|TIME", default_value = "60")]
     pub budget: Budget,

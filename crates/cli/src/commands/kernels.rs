@@ -16,7 +16,7 @@ use crate::{
     progress::Shown,
 };
 
-/// List the kernels that can be had, and which models each of them offers
+/// List the available kernels, and the models that each offers
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -26,7 +26,7 @@ pub struct Verify {
     /// The recording
     #[arg(value_name = "RUN")]
     pub recording: PathBuf,
-    /// Execute only so many cells, spread evenly
+    /// Execute only this number of cells, spread evenly
     #[arg(long, value_name = "N", conflicts_with = "against")]
     pub cells: Option<usize>,
     /// Compare with another recording instead of executing anything

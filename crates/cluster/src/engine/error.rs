@@ -20,7 +20,7 @@ pub enum EngineError {
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
     /// The user ended the round, and its jobs are cancelled.
-    #[error("interrupted{}; the same command goes on from here", cancelled(.0))]
+    #[error("interrupted{}; the same command resumes from here", cancelled(.0))]
     Interrupted(Vec<String>),
     /// The user ended the round, and its jobs could not be cancelled.
     #[error("interrupted, and {jobs} could not be cancelled: {error}")]

@@ -30,7 +30,7 @@ pub struct SearchArgs {
     /// real-time probe]
     #[arg(long, value_name = "CELLS")]
     pub cell: Option<String>,
-    /// Stop after so many executions of each configuration, or after a time such as 10m
+    /// Stop after this number of executions of each configuration, or after a time such as 10m
     #[arg(long, value_name = "COUNT|TIME", default_value = "12")]
     pub budget: Budget,
     /// How to print it

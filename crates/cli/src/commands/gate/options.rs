@@ -34,15 +34,15 @@ pub struct GateArgs {
     /// studies/gate.toml]
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<PathBuf>,
-    /// How much worse is no worse: 3% of a metric that is no latency, 20us of a latency and of a
-    /// section; METRIC= before it for one metric; may be repeated [default: 3% and 20us]
+    /// Largest regression to accept: 3% for throughput and the like, 20us for latencies and
+    /// sections; METRIC= before it for one metric; may be repeated [default: 3% and 20us]
     #[arg(long = "margin", value_name = "[METRIC=]SHARE|TIME")]
     pub margins: Vec<GivenMargin>,
     /// Decide on this metric; may be repeated [default: throughput and latency.p99.9, or the
     /// workload's own numbers]
     #[arg(long = "metric", value_name = "METRIC")]
     pub metrics: Vec<String>,
-    /// Record no more than so many cells, of both kernels, every workload and mode together, or stop
+    /// Record at most this number of cells, of both kernels, every workload and mode together, or stop
     /// after a time such as 10m
     #[arg(long, value_name = "COUNT|TIME", default_value = "60")]
     pub budget: Budget,

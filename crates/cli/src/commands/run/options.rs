@@ -39,7 +39,7 @@ pub struct Options {
     /// without --all]
     #[arg(long = "metric", value_name = "METRIC", requires = "until")]
     pub metrics: Vec<String>,
-    /// Add no replicates beyond so many cells, or that would not be finished within a time such as 8h
+    /// Add no replicates beyond this number of cells, or that would not end within a time such as 8h
     #[arg(long, value_name = "COUNT|TIME", requires = "until")]
     pub budget: Option<Budget>,
     /// The configuration that the others are compared with, KERNEL/MODE or LABEL/MODE [default: the first of each
