@@ -50,8 +50,8 @@ Examples:
   preemptlab explain runs/quick trace --cell 4f2a --out trace.pftrace
   preemptlab explain runs/quick search --budget 40
 
-A cell that was not traced is executed again with a trace, which changes nothing about it. The options of
-WHAT come behind it: `preemptlab explain RUN WHAT --help` lists them."
+A cell without a trace is executed again with one; its results stay the same.
+`preemptlab explain RUN WHAT --help` lists the options of WHAT; they follow it."
 )]
 pub struct Explain {
     /// The recording
