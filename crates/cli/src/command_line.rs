@@ -27,15 +27,31 @@ use crate::{
 pub struct Cli {
     /// Where packages, kernels, snapshots and finished cells are kept
     /// [default: $XDG_CACHE_HOME/preemptlab or ~/.cache/preemptlab]
-    #[arg(long, global = true, value_name = "FOLDER", env = "PREEMPTLAB_STORE", hide_env = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FOLDER",
+        env = "PREEMPTLAB_STORE",
+        hide_env = true,
+        help_heading = FOR_ALL
+    )]
     pub store: Option<PathBuf>,
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = FOR_ALL
+    )]
     pub color: Color,
     /// What to do
     #[command(subcommand)]
     pub command: Command,
 }
+
+/// Heading of the options that every command has.
+const FOR_ALL: &str = "For every command";
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -32,7 +32,7 @@ Examples:
 Exit codes: 0 the commit or kernel was found, 1 the bad revision is no worse than the good one, 3 it could not be
 decided, or commits that cannot be tested hide it.")]
 pub struct BisectArgs {
-    /// What each commit is measured with, a TOML file [default: a small one with hackbench,
+    /// The experiment that measures each commit, a TOML file [default: a small one with hackbench,
     /// studies/gate.toml]
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<PathBuf>,
@@ -90,7 +90,7 @@ pub struct BetweenArgs {
         conflicts_with_all = ["good", "bad", "repo", "config"]
     )]
     pub kernels: Option<KernelRange>,
-    /// Configure the kernels so: lab, debian or a file, and symbols, as in lab+HZ_1000=y
+    /// Configuration of the kernels: lab, debian or a file, and symbols, as in lab+HZ_1000=y
     #[arg(long, value_name = "CONFIG")]
     pub config: Option<String>,
 }

@@ -69,7 +69,7 @@ pub struct SubmitArgs {
     pub detach: bool,
 }
 
-/// Go on with what was submitted, and submit nothing new at first
+/// Resume the jobs already submitted; submit no new ones at first
 #[derive(Args, Debug)]
 pub struct EngineRun {
     #[command(flatten)]

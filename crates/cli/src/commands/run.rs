@@ -58,7 +58,7 @@ Examples:
 Run the same command again to go on after an interruption. Of a scenario, exit code 1 means that a kernel
 disagrees with what it expects; docs/scenario-format.md describes the files.")]
 pub struct Run {
-    /// An experiment, a TOML file; a recording, to go on with it; or scenarios, TOML files, too
+    /// An experiment, a TOML file; a recording, to resume it; or scenarios, TOML files, too
     #[arg(value_name = "FILE|RUN", required_unless_present_any = INSTEAD, conflicts_with_all = INSTEAD)]
     pub files: Vec<PathBuf>,
     #[command(flatten)]

@@ -30,7 +30,7 @@ pub struct GateArgs {
     /// The kernel that may be worse; or a recording of one kernel
     #[arg(value_name = "NEW")]
     pub new: String,
-    /// What both are measured with, a TOML file [default: a small one with hackbench,
+    /// The experiment that measures both, a TOML file [default: a small one with hackbench,
     /// studies/gate.toml]
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<PathBuf>,

@@ -28,7 +28,7 @@ pub struct CommandArgs {
     /// repeated
     #[arg(long, value_name = "PACKAGE", requires = "command")]
     pub package: Vec<PackageName>,
-    /// Repeat the command for so much virtual time, in whole seconds [default: 1s]
+    /// Virtual time for which the command is repeated, in whole seconds [default: 1s]
     #[arg(long, value_name = "SECONDS", requires = "command")]
     pub window: Option<Seconds>,
 }
