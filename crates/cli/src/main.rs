@@ -16,9 +16,10 @@ mod progress;
 mod usage;
 mod writable;
 
-use std::{process::ExitCode, thread};
+use std::{ffi::OsString, process::ExitCode, thread};
 
 use clap::CommandFactory;
+use preemptlab_model::plain;
 use rustix::{
     fs::Mode,
     process::{Resource, getrlimit, umask},
@@ -74,7 +75,15 @@ fn execute() -> ExitCode {
             let arguments: Vec<String> =
                 std::env::args_os().skip(1).filter_map(|it| it.into_string().ok()).collect();
             let error = usage::with_help(error, &arguments);
-            output::say(error.render().to_string().trim_end());
+            let said = error.render().to_string();
+            let said = said.trim_end();
+            let is_steering =
+                |argument: OsString| argument.to_string_lossy().contains(plain::is_steering);
+            // Where no argument has a line break, the message's are clap's.
+            match std::env::args_os().any(is_steering) {
+                true => output::say(said),
+                false => said.lines().for_each(output::say),
+            }
             Err(exit::UNUSABLE)
         }
         // The help and the version are data.

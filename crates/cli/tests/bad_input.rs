@@ -24,6 +24,26 @@ fn a_misspelt_key_is_shown_in_its_line() {
     desk.run(&["run", "bad.toml"]).fails(2, &["bad.toml:4", "factor", "did you mean `factors`?"]);
 }
 
+/// A line break in an argument makes no line of the message.
+#[test]
+fn a_misspelt_command_is_shown_in_lines_of_their_own() {
+    let desk = Desk::new();
+    let said = "error: unrecognized subcommand 'compre'
+
+  tip: some similar subcommands exist: 'recommend', 'compare'
+
+Usage: preemptlab [OPTIONS] <COMMAND>
+
+For more information, try '--help'.
+";
+    let finished = desk.run(&["compre", "runs/quick"]);
+    finished.fails(2, &[]);
+    assert_eq!(finished.stderr, said);
+    let finished = desk.run(&["compre\nerror: something else"]);
+    finished.fails(2, &["unrecognized subcommand 'compre error: something else'"]);
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+}
+
 #[test]
 fn a_misspelt_mode_is_shown_in_its_line() {
     let desk = Desk::new();
