@@ -56,7 +56,7 @@ fn what_was_resolved_is_not_resolved_again() {
     };
     let calls = || fs::read_to_string(&log).unwrap_or_default();
 
-    let asked = ["plan one.toml", "plan one.toml --format json", "kernels", "kernels --all"];
+    let asked = ["run -n one.toml", "run -n one.toml --format json", "kernels", "kernels --all"];
     let ask = |what: &str| run(&what.split(' ').collect::<Vec<_>>());
     run(&["run", "one.toml", "--out", "before"]);
     let before = asked.map(ask);
