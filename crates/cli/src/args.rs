@@ -272,7 +272,9 @@ pub fn forms<const N: usize>(written: [Format; N]) -> impl TypedValueParser<Valu
             let known = written.map(|format| format.to_string()).join(", ");
             match Format::from_str(&name, false) {
                 Ok(other) => format!("this command cannot write {other}; there are {known}"),
-                Err(_) => format!("`{}` is not a format; the formats are {known}", name.escape_debug()),
+                Err(_) => {
+                    format!("`{}` is not a format; the formats are {known}", name.escape_debug())
+                }
             }
         })?;
         match file {
