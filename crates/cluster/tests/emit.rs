@@ -87,7 +87,7 @@ fn kubernetes_knows_every_field_of_the_manifest() {
         let pod = &job["spec"]["template"]["spec"];
         assert_eq!(pod["volumes"][0]["persistentVolumeClaim"]["claimName"], claim);
         let command = &pod["containers"][0]["command"];
-        assert_eq!(command[2], place.replace("$(", "$$("), "{command}");
+        assert_eq!(command[3], place.replace("$(", "$$("), "{command}");
         assert_eq!(command[4], "auto/8");
         // Names of Jobs and the suffixes of pods' names: at most 63 bytes of RFC 1123.
         let name = job["metadata"]["name"].as_str().unwrap();

@@ -57,7 +57,7 @@ impl Settings {
             table.row([Cell::from("journal"), Cell::default(), Cell::from(problem.clone())]);
         }
         if let Some(verb) = &self.interrupted {
-            let finding = format!("`preemptlab {verb}` was interrupted");
+            let finding = format!("`preemptlab system {verb}` was interrupted");
             let word = Cell::new("unfinished", Tone::Worse);
             table.row([Cell::from("journal"), word, Cell::from(finding)]);
             let next = Cell::new("sudo preemptlab system revert", Tone::Strong);
