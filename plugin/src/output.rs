@@ -60,10 +60,7 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        env,
-        process::{Command, exit},
-    };
+    use std::{env, process::Command};
 
     use super::*;
 
@@ -87,7 +84,7 @@ mod tests {
             // SAFETY: the function needs nothing that is gone at the end of a process.
             unsafe { libc::atexit(at_exit) };
             write_to_full_disk();
-            exit(0);
+            return;
         }
         let name = "output::tests::a_full_disk_is_one_complaint";
         let child = Command::new(env::current_exe().unwrap())
