@@ -66,7 +66,7 @@ pub fn completed(
         return Ok(Some(journal));
     };
     output.note(format!(
-        "An interrupted `preemptlab {}` has begun to change these files, and is put back first:",
+        "An interrupted `preemptlab system {}` has begun to change these files, and is put back first:",
         pending.verb
     ));
     for change in &pending.changes {
