@@ -14,7 +14,7 @@ pub enum Error {
         instead: String,
     },
     /// The user is not root.
-    #[error("only root may change the settings of a machine; try `sudo preemptlab {verb}`")]
+    #[error("only root may change the settings of a machine; try `sudo preemptlab system {verb}`")]
     NotRoot {
         /// Name of the command.
         verb: &'static str,
