@@ -243,7 +243,7 @@ fn an_interrupt_cancels_the_jobs_and_the_same_command_goes_on() {
     let (_, end) = run(&writer, &engine, 1, &tasks(4), &is_cancelled);
     let error = end.unwrap_err();
     assert!(matches!(error, RoundError::Interrupted(_)), "{error}");
-    assert!(error.to_string().contains("job 1 is cancelled; the same command goes on"), "{error}");
+    assert!(error.to_string().contains("job 1 is cancelled; the same command resumes"), "{error}");
     assert_eq!(*engine.cancelled.borrow(), ["1".parse().unwrap()]);
 
     // Tasks that are about to end have the job still; the round does not wait for cancelled tasks.

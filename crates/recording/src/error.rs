@@ -9,7 +9,7 @@ pub enum RecordingError {
     #[error("{} is not a recording: it has no recording.json", .0.display())]
     Absent(PathBuf),
     /// A file stands where a folder should be.
-    #[error("{} cannot hold a recording: it is not a folder; choose another with --out", .0.display())]
+    #[error("{} cannot hold a recording: it is no folder; choose another with --out", .0.display())]
     NotAFolder(PathBuf),
     /// The folder holds something else.
     #[error("{} is not empty and is not a recording; choose another folder", .0.display())]
