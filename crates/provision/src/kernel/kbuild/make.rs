@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs::File,
+    fs::{self, File},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     os::unix::process::ExitStatusExt,
     path::Path,
@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{KbuildError, Tools};
-use crate::{StoreError, StoreLock, process::tied};
+use crate::{Store, StoreError, StoreLock, process::tied};
 
 /// Variables that would otherwise tell the time, the place and the user of the build
 /// (Documentation/kbuild/reproducible-builds.rst).
@@ -112,8 +112,32 @@ impl Make<'_> {
     }
 
     /// Returns the first complaint in the log, without this machine's paths.
-    pub(crate) fn complaint(&self) -> Result<String, StoreError> {
+    fn complaint(&self) -> Result<String, StoreError> {
         Ok(complaint(&self.said()?))
+    }
+
+    /// Keeps the log of a build that failed at a path, and returns the reason with the log's path below the
+    /// store.
+    ///
+    /// # Errors
+    ///
+    /// A build that lacked room or memory has no log to read: that reason alone.
+    pub(crate) fn failed(
+        &self,
+        store: &Store,
+        kept: &Path,
+    ) -> Result<(String, String), KbuildError> {
+        let reason = self.complaint()?;
+        if reason.contains("No space left") {
+            return Err(StoreError::Full(self.tree.to_owned()).into());
+        }
+        if reason.contains("Killed") {
+            return Err(KbuildError::Killed(reason));
+        }
+        remove_if_there(kept)?;
+        fs::rename(self.log, kept).map_err(StoreError::at(kept))?;
+        let log = kept.strip_prefix(store.root()).unwrap_or(kept).display().to_string();
+        Ok((reason, log))
     }
 
     /// Returns the last lines of the log, without this machine's paths.
@@ -151,6 +175,16 @@ fn complaint(log: &str) -> String {
     let is_complaint = |line: &&str| COMPLAINTS.iter().any(|complaint| line.contains(complaint));
     let line = log.lines().find(is_complaint).or_else(|| log.lines().last());
     line.unwrap_or("it did not say why").trim().chars().take(COMPLAINT_CHARS_MAX).collect()
+}
+
+/// Removes a file, unless it is gone already.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), KbuildError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::new(path, error).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

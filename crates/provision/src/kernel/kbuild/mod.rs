@@ -17,7 +17,7 @@ mod tree;
 
 use std::{
     ffi::OsString,
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -29,7 +29,7 @@ pub(crate) use self::{
     configure::{Configuration, RunMake},
     kit::Kit,
     lab::LAB,
-    make::Make,
+    make::{Make, remove_if_there},
     tools::{BuiltWith, Tools},
 };
 use crate::{
@@ -282,7 +282,10 @@ impl Recipe {
                 .run(target, variables, on_step)?
             {
                 true => Ok(()),
-                false => Err(self.failed(store, &make, target)?),
+                false => {
+                    let (reason, log) = make.failed(store, &self.log(store))?;
+                    Err(KbuildError::Failed { target, reason, log })
+                }
             };
         let configuration = Configuration {
             configured: &self.configured,
@@ -304,27 +307,6 @@ impl Recipe {
             run(kit::TARGET, &[], &mut || ())?;
         }
         Ok(Made { image, tree })
-    }
-
-    /// Keeps the log of a build that failed, and says why it did.
-    fn failed(
-        &self,
-        store: &Store,
-        make: &Make<'_>,
-        target: &'static str,
-    ) -> Result<KbuildError, KbuildError> {
-        let reason = make.complaint()?;
-        if reason.contains("No space left") {
-            return Ok(StoreError::Full(make.tree.to_owned()).into());
-        }
-        if reason.contains("Killed") {
-            return Ok(KbuildError::Killed(reason));
-        }
-        let kept = self.log(store);
-        remove_if_there(&kept)?;
-        fs::rename(make.log, &kept).map_err(StoreError::at(&kept))?;
-        let log = kept.strip_prefix(store.root()).unwrap_or(&kept).display().to_string();
-        Ok(KbuildError::Failed { target, reason, log })
     }
 
     /// Returns the path of a failed build's log.
@@ -358,14 +340,5 @@ fn flavour(configured: &Configured) -> Flavour {
     match configured.base {
         ConfigBase::Debian(flavour) => flavour,
         ConfigBase::Lab | ConfigBase::File(_) => Flavour::Generic,
-    }
-}
-
-pub(crate) fn remove_if_there(path: &Path) -> Result<(), KbuildError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(StoreError::new(path, error).into())
-        }
-        _ => Ok(()),
     }
 }

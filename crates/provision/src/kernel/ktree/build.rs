@@ -1,10 +1,6 @@
 //! Builds of a kernel in the folder of its tree.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, fs, path::PathBuf};
 
 use preemptlab_model::{Configured, Digest, KernelRef};
 use serde::{Deserialize, Serialize};
@@ -202,7 +198,11 @@ impl Tree {
                 .run(target, variables, on_step)?
             {
                 true => Ok(()),
-                false => Err(failed(store, &make, target, &kept)?),
+                false => {
+                    let end = make.end()?;
+                    let (reason, log) = make.failed(store, &kept)?;
+                    Err(KbuildError::TreeFailed { target, reason, end, log })
+                }
             };
         let configuration =
             Configuration { configured: job.configured, base: job.base, version: &job.version };
@@ -250,25 +250,4 @@ impl Tree {
             tools: job.tools_sha256,
         })
     }
-}
-
-/// Keeps the log of a build that failed, and says why it did.
-fn failed(
-    store: &Store,
-    make: &Make<'_>,
-    target: &'static str,
-    kept: &Path,
-) -> Result<KbuildError, KbuildError> {
-    let reason = make.complaint()?;
-    if reason.contains("No space left") {
-        return Ok(StoreError::Full(make.tree.to_owned()).into());
-    }
-    if reason.contains("Killed") {
-        return Ok(KbuildError::Killed(reason));
-    }
-    let end = make.end()?;
-    remove_if_there(kept)?;
-    fs::rename(make.log, kept).map_err(StoreError::at(kept))?;
-    let log = kept.strip_prefix(store.root()).unwrap_or(kept).display().to_string();
-    Ok(KbuildError::TreeFailed { target, reason, end, log })
 }
