@@ -5,22 +5,11 @@ use std::path::PathBuf;
 use preemptlab_analysis::{Compared, Error, Keep};
 use preemptlab_model::{BackendKind, MetricName};
 use preemptlab_stats::Verdict as Word;
-use preemptlab_testkit::recorded::{Cell, record, record_on};
-use tempfile::TempDir;
-
-const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
-    [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
-
-fn made(name: &str, cell: impl Fn(&str, u32) -> Cell) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
-    record(&path, TWO_MODES, cell);
-    (folder, path)
-}
+use preemptlab_testkit::recorded::{Cell, TWO_MODES, record_on, recorded};
 
 #[test]
 fn a_recording_is_compared_with_the_baseline_that_is_named() {
-    let (_folder, path) = made("a", |mode, replicate| match mode {
+    let (_folder, path) = recorded("a", |mode, replicate| match mode {
         "none" => Cell::Later(replicate.into()),
         _ => Cell::Measured,
     });
@@ -45,7 +34,7 @@ fn a_recording_is_compared_with_the_baseline_that_is_named() {
 
 #[test]
 fn what_cannot_be_compared_is_refused_and_what_is_odd_is_said() {
-    let (folder, path) = made("a", |_, _| Cell::Measured);
+    let (folder, path) = recorded("a", |_, _| Cell::Measured);
     let refused =
         |paths: &[PathBuf]| Compared::open(paths, Keep::Metrics, None, &[]).err().unwrap();
     let twice = refused(&[path.clone(), path.clone()]);

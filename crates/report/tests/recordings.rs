@@ -1,9 +1,6 @@
 //! Pages, letters and tables of recordings, without a virtual machine.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use preemptlab_analysis::{Compared, Keep, mixed};
 use preemptlab_report::{
@@ -13,18 +10,7 @@ use preemptlab_report::{
     page::{PageData, page_data},
 };
 use preemptlab_stats::Comparison;
-use preemptlab_testkit::recorded::{Cell, record};
-use tempfile::TempDir;
-
-const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
-    [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
-
-fn made(name: &str, cell: impl Fn(&str, u32) -> Cell) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
-    record(&path, TWO_MODES, cell);
-    (folder, path)
-}
+use preemptlab_testkit::recorded::{Cell, recorded};
 
 /// Makes cells whose modes are apart; one cell failed and one was not executed.
 fn apart(mode: &str, replicate: u32) -> Cell {
@@ -51,7 +37,7 @@ fn page(path: &Path) -> (PageData, Comparison) {
 
 #[test]
 fn a_page_has_every_cell_of_the_plan() {
-    let (_folder, path) = made("a", apart);
+    let (_folder, path) = recorded("a", apart);
     let (page, comparison) = page(&path);
     let rows = serde_json::to_value(&page).unwrap()["cells"].clone();
     let statuses: Vec<&str> = rows.as_array().unwrap().iter().map(status).collect();
@@ -73,7 +59,7 @@ fn a_page_has_every_cell_of_the_plan() {
 
 #[test]
 fn tables_are_written_whole_into_a_new_folder() {
-    let (folder, path) = made("a", apart);
+    let (folder, path) = recorded("a", apart);
     let (recordings, warnings) = mixed::open(&[path]).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     let out = folder.path().join("out");

@@ -1,6 +1,9 @@
 //! Recordings made of the committed one: any modes, any number of replicates, any outcome.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use preemptlab_experiment::{Experiment, Recording, RecordingWriter, manifest_on};
 use preemptlab_model::{
@@ -8,6 +11,7 @@ use preemptlab_model::{
     Outcome,
 };
 use preemptlab_recording::Image;
+use tempfile::TempDir;
 
 /// Result of a cell, by its mode and replicate.
 pub enum Cell {
@@ -25,6 +29,18 @@ pub enum Cell {
 /// the experiment but for its format, name and kernel.
 pub fn record(path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
     record_on(BackendKind::Vm, path, text, cell);
+}
+
+/// Two modes with five replicates each, for [`record`].
+pub const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
+    [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+
+/// Writes a recording of [`TWO_MODES`] into a new folder; it stays until the first of both is dropped.
+pub fn recorded(name: &str, cell: impl Fn(&str, u32) -> Cell) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    record(&path, TWO_MODES, cell);
+    (folder, path)
 }
 
 /// Writes a recording in which the kernel of the committed recording has these names, one after the
