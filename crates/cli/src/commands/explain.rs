@@ -13,13 +13,13 @@ use clap::{Args, Subcommand};
 use preemptlab_analysis::{
     Moment, WhatIf,
     explain::{
-        Confirmation, Explanation, Patched, Ranking, Responses, TraceForm, Zoom, check_probe,
-        choose, client, export,
+        Chosen, Confirmation, Explanation, Patched, Ranking, Responses, TraceForm, Zoom,
+        check_probe, choose, client, export,
     },
 };
 use preemptlab_experiment::Recording;
 use preemptlab_files::Replacement;
-use preemptlab_lab::{Lab, Tracing};
+use preemptlab_lab::Tracing;
 use preemptlab_model::MetricName;
 use preemptlab_report::{
     Terminal, block_markdown, confirmation_terminal, explanation_svg, explanation_terminal,
@@ -59,12 +59,12 @@ pub struct Explain {
     pub recording: PathBuf,
     #[command(flatten)]
     pub wakeup: WakeupArgs,
-    /// What to explain
+    /// The subject of the explanation
     #[command(subcommand)]
     pub what: Option<Subject>,
 }
 
-/// What of a recording is explained.
+/// Subject of an explanation.
 #[derive(Debug, Subcommand)]
 pub enum Subject {
     Wakeup(WakeupArgs),
@@ -92,9 +92,20 @@ pub struct CellArgs {
 }
 
 impl CellArgs {
-    /// Returns the lab that executes a cell without a trace.
-    fn lab<'a>(&self, store: Option<PathBuf>, shown: &'a Shown) -> Lab<'a> {
-        lab::here(store, Some(&self.machines), &self.packages, shown)
+    /// Traces a cell that has no trace yet, and hands the executor of traced cells to `work`.
+    fn traced<T>(
+        &self,
+        recording: &Recording,
+        cell: &Chosen,
+        store: Option<PathBuf>,
+        output: &Output,
+        work: impl FnOnce(&Tracing<'_>) -> exit::Result<T>,
+    ) -> exit::Result<T> {
+        let shown = Shown::new(output);
+        let lab = &lab::here(store, Some(&self.machines), &self.packages, &shown);
+        let tracing = Tracing { lab, recording };
+        tracing.ensure(&[cell])?;
+        work(&tracing)
     }
 }
 
@@ -241,12 +252,11 @@ fn zoomed(
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
-    let shown = Shown::new(output);
-    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
-    tracing.ensure(&[&cell])?;
-    let zoom = Zoom::new(recording, &cell, args.moment)?;
-    let stream = tracing.execute(&cell.inputs, &zoom.program)?;
-    output.data(&zoom.graph(stream)?)
+    args.of.traced(recording, &cell, store, output, |tracing| {
+        let zoom = Zoom::new(recording, &cell, args.moment)?;
+        let stream = tracing.execute(&cell.inputs, &zoom.program)?;
+        output.data(&zoom.graph(stream)?)
+    })
 }
 
 /// Writes the trace of a cell in another tool's form.
@@ -267,10 +277,9 @@ fn exported(
     writable::check(out)?;
     let unwritable = |error: io::Error| writable::refusal(out, &error);
     let mut file = Replacement::begin(out).map_err(|error| exit::host(unwritable(error)))?;
-    let shown = Shown::new(output);
-    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
-    tracing.ensure(&[&cell])?;
-    export(recording, &cell, form, file.file(), unwritable)?;
+    args.of.traced(recording, &cell, store, output, |_| {
+        Ok(export(recording, &cell, form, file.file(), unwritable)?)
+    })?;
     file.publish().map_err(|error| exit::host(unwritable(error)))?;
     output.note(format!("wrote {}", out.display()));
     if args.format == Format::Perfetto {
@@ -287,13 +296,13 @@ fn confirmed(
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
-    let shown = Shown::new(output);
-    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
-    tracing.ensure(&[&cell])?;
-    let mut confirmation = Confirmation::new(recording, &cell)?;
-    while let Some(program) = confirmation.next_program() {
-        confirmation.take(tracing.execute(&cell.inputs, &program)?)?;
-    }
+    let confirmation = args.of.traced(recording, &cell, store, output, |tracing| {
+        let mut confirmation = Confirmation::new(recording, &cell)?;
+        while let Some(program) = confirmation.next_program() {
+            confirmation.take(tracing.execute(&cell.inputs, &program)?)?;
+        }
+        Ok(confirmation)
+    })?;
     match args.drawn.format {
         Format::Json => output.json(confirmation.confirmed())?,
         format => drawn(|terminal| confirmation_terminal(&confirmation, terminal), format, output)?,
@@ -311,10 +320,9 @@ fn patched(
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
     // Before anything is executed.
     check_probe(recording, &cell, false)?;
-    let shown = Shown::new(output);
-    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
-    tracing.ensure(&[&cell])?;
-    let patched = Patched::new(recording, &cell, &args.changes, args.worst.into())?;
+    let patched = args.of.traced(recording, &cell, store, output, |_| {
+        Ok(Patched::new(recording, &cell, &args.changes, args.worst.into())?)
+    })?;
     match args.drawn.format {
         Format::Json => output.json(&patched.document()),
         format => drawn(|terminal| patched_terminal(&patched, terminal), format, output),
@@ -331,10 +339,9 @@ fn answered(
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::RESPONSE_MAX)?;
     // Before anything is executed.
     client(recording, &cell)?;
-    let shown = Shown::new(output);
-    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
-    tracing.ensure(&[&cell])?;
-    let responses = Responses::new(recording, &cell, args.worst.into())?;
+    let responses = args.of.traced(recording, &cell, store, output, |_| {
+        Ok(Responses::new(recording, &cell, args.worst.into())?)
+    })?;
     if args.drawn.format == Format::Json {
         return output.json(&responses.document());
     }
@@ -357,14 +364,14 @@ fn explained(
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(args.fair))?;
     // Before anything is executed.
     check_probe(recording, &cell, args.fair)?;
-    let shown = Shown::new(output);
-    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
-    tracing.ensure(&[&cell])?;
-    let mut explanation = Explanation::new(recording, &cell, args.fair, args.worst.into())?;
-    if let Some(sibling) = explanation.sibling()? {
-        tracing.ensure(&[&sibling])?;
-        explanation.compare(sibling)?;
-    }
+    let explanation = args.of.traced(recording, &cell, store, output, |tracing| {
+        let mut explanation = Explanation::new(recording, &cell, args.fair, args.worst.into())?;
+        if let Some(sibling) = explanation.sibling()? {
+            tracing.ensure(&[&sibling])?;
+            explanation.compare(sibling)?;
+        }
+        Ok(explanation)
+    })?;
     if let Some(svg) = &args.svg {
         writable::write(svg, explanation_svg(&explanation).as_bytes(), output)?;
     }
