@@ -806,6 +806,6 @@ export type Worst = {
  */
 us: number,
 /**
- * What the CPU did, and the function: `preemption off in free_unref_folios`.
+ * The state of the CPU, and the function: `preemption off in free_unref_folios`.
  */
 of: string, };

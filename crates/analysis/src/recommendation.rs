@@ -62,7 +62,7 @@ pub struct RecommendationDocument<'a> {
     pub refused: &'a [Refusal],
     /// Command that installs the kernel.
     pub install: Option<Command>,
-    /// What each boot loader is to be told.
+    /// The settings of each boot loader.
     pub targets: Vec<(Target, Measures)>,
     /// Histograms of machines, which decide nothing; absent where none was named.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -146,7 +146,7 @@ pub struct JudgementDocument<'a> {
     pub group: usize,
     /// Number of replicates.
     pub n: usize,
-    /// Number of samples in the replicates; absent for what is no statistic of samples.
+    /// Number of samples in the replicates; absent for a metric that is not a statistic of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
     /// `largest`, `worst_instant`, `no_event` or `median`.
@@ -181,7 +181,7 @@ pub struct RelationDocument {
     pub ratio: Option<f64>,
     /// 95 % interval.
     pub interval: Option<[f64; 2]>,
-    /// What the difference is worth.
+    /// The verdict on the difference.
     pub verdict: &'static str,
     /// Estimate of the further replicates that would decide it.
     pub more: Option<u32>,

@@ -127,7 +127,7 @@ impl OverrideArgs {
 /// Requirements on a configuration.
 #[derive(Args, Debug)]
 pub struct QuestionArgs {
-    /// What must be satisfied: METRIC (<=, <, >= or >) NUMBER UNIT, such as 'wakeup.max<=100us';
+    /// A requirement: METRIC (<=, <, >= or >) NUMBER UNIT, such as 'wakeup.max<=100us';
     /// may be repeated
     #[arg(long = "require", value_name = "REQUIREMENT")]
     pub requirements: Vec<Requirement>,

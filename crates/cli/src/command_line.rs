@@ -45,7 +45,7 @@ pub struct Cli {
         help_heading = FOR_ALL
     )]
     pub color: Color,
-    /// What to do
+    /// Command
     #[command(subcommand)]
     pub command: Command,
 }

@@ -160,7 +160,7 @@ pub struct Configuration {
 pub struct Worst {
     /// Latency at that instant, in microseconds.
     pub us: f64,
-    /// What the CPU did, and the function: `preemption off in free_unref_folios`.
+    /// The state of the CPU, and the function: `preemption off in free_unref_folios`.
     pub of: String,
 }
 

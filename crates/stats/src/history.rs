@@ -60,7 +60,7 @@ pub struct History {
     pub expected_false: f64,
     /// Cells without measurements, with their reasons.
     pub troubles: Vec<HistoryTrouble>,
-    /// What time the numbers are of; set by who read the cells.
+    /// Words for the time of the numbers; the reader of the cells sets them.
     pub caption: String,
 }
 

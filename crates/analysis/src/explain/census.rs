@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 /// The version of [`Census`] as a document.
 const FORMAT: u32 = 1;
 
-/// What call sites of `cond_resched()` do in the cells of recordings' configurations.
+/// Effects of the call sites of `cond_resched()` in the cells of recordings' configurations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Census {
     /// Version of the document.

@@ -63,7 +63,7 @@ pub struct RequestDocument {
     pub pid: u32,
     /// Number of CPUs of which `ran` tells.
     pub cpus: usize,
-    /// What ran during the request, in a sentence.
+    /// The tasks and interrupts that ran during the request, in a sentence.
     pub sentence: String,
     /// Everything that had a CPU during the request, the longest first.
     pub ran: Vec<RanDocument>,

@@ -60,7 +60,7 @@ pub struct WakeupDocument {
     pub ordinal: u64,
     /// Why it was late, in a sentence.
     pub sentence: String,
-    /// What would help against the main cause.
+    /// Advice against the main cause.
     pub cure: String,
     /// Number of segments, of which those that are alike may be drawn as one.
     pub segments_count: u64,

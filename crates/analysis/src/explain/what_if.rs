@@ -47,7 +47,7 @@ pub struct PatchedDocument {
     pub id: String,
     /// The changes, as they were asked for.
     pub what_if: Vec<String>,
-    /// What the changes remove from the worst instant, in a sentence.
+    /// The effect of the changes on the worst instant, in a sentence.
     pub sentence: String,
     /// Latencies at every instant without the changes.
     pub before: Latencies,

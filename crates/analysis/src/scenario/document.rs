@@ -33,7 +33,7 @@ pub struct ScenarioDocument<'a> {
     pub cpus: u32,
     /// The scenario under each model, and for each variant.
     pub models: Vec<ModelDocument<'a>>,
-    /// What each model added to the first and took from it.
+    /// The differences of each model from the first one.
     pub scores: Vec<ScoreDocument<'a>>,
 }
 

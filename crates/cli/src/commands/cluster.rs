@@ -42,7 +42,7 @@ Examples:
 
 Only deterministic virtual time is the same on several machines. docs/cluster.md says more.")]
 pub struct Cluster {
-    /// What to do
+    /// Command
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -59,12 +59,13 @@ pub enum Verb {
     Emit(EmitArgs),
 }
 
-/// Let an engine execute an experiment's cells, and join them; the same command goes on after an interruption
+/// Let an engine execute an experiment's cells, and join them; the same command resumes after an
+/// interruption
 #[derive(Args, Debug)]
 pub struct SubmitArgs {
     #[command(flatten)]
     pub run: EngineRun,
-    /// Submit, and return; the same command without it goes on later
+    /// Submit, and return; the same command without it resumes later
     #[arg(long)]
     pub detach: bool,
 }

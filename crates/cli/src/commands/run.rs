@@ -55,7 +55,7 @@ Examples:
   preemptlab run scenarios/lazy-tick.toml --kernel debian:7.2 --preempt full,lazy,rt
   preemptlab run scenarios/*.toml --format table --format svg=pictures --format html=page.html
 
-Run the same command again to go on after an interruption. Of a scenario, exit code 1 means that a kernel
+Run the same command again to resume after an interruption. Of a scenario, exit code 1 means that a kernel
 disagrees with what it expects; docs/scenario-format.md describes the files.")]
 pub struct Run {
     /// An experiment, a TOML file; a recording, to resume it; or scenarios, TOML files, too
@@ -67,7 +67,7 @@ pub struct Run {
     /// is not built, only named
     #[arg(long, short = 'n')]
     pub dry_run: bool,
-    /// What executes the cells: vm, in deterministic virtual time; kvm, a virtual machine in host
+    /// Executor of the cells: vm, in deterministic virtual time; kvm, a virtual machine in host
     /// time; host, the kernel that runs here, as root
     #[arg(long, value_name = "BACKEND", default_value = "vm")]
     pub backend: BackendKind,

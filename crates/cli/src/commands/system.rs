@@ -16,7 +16,7 @@ use crate::{exit, output::Output};
 /// Show what this machine can do, put settings into force on it, and measure what its instructions cost
 #[derive(Debug, Args)]
 pub struct System {
-    /// What to do
+    /// Command
     #[command(subcommand)]
     pub verb: Verb,
 }

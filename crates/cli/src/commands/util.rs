@@ -13,7 +13,7 @@ use crate::{exit, output::Output};
 /// Write completions and man pages
 #[derive(Debug, Args)]
 pub struct Util {
-    /// What to do
+    /// Command
     #[command(subcommand)]
     pub verb: Verb,
 }

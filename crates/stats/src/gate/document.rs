@@ -14,7 +14,7 @@ use crate::{Interval, Margin, Verdict};
 /// The version of [`Gate`] as others read it. Fields may be added within a version.
 pub const GATE_FORMAT: u32 = 1;
 
-/// What two kernels are compared at.
+/// The place at which two kernels are compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct GatePlace {
     /// The workload's name in the experiment.
@@ -157,7 +157,7 @@ pub struct GateRow {
 pub struct SectionRow {
     /// Place.
     pub place: GatePlace,
-    /// What the sections keep off: `preemption`, `interrupts` or `softirq`.
+    /// Mechanism that the sections keep off: `preemption`, `interrupts` or `softirq`.
     pub kind: String,
     /// The function.
     pub function: String,
@@ -171,7 +171,7 @@ pub struct SectionRow {
     pub base_total_us: f64,
     /// Time of all such sections of a cell with the new kernel.
     pub new_total_us: f64,
-    /// What became of it.
+    /// Its change.
     pub change: SectionChange,
     /// Probability that equal kernels differ so much.
     pub p: f64,
@@ -181,7 +181,7 @@ pub struct SectionRow {
     pub is_suspect: bool,
 }
 
-/// What became of a function's sections.
+/// Change of a function's sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SectionChange {

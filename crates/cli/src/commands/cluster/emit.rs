@@ -36,7 +36,7 @@ Examples:
   preemptlab cluster emit slurm studies/quick.toml > quick.sh
   preemptlab cluster emit kubernetes studies/quick.toml --volume lab=/mnt/lab --image registry.example/preemptlab")]
 pub struct EmitArgs {
-    /// What is printed
+    /// The form to print
     #[arg(value_name = "KIND")]
     pub kind: Kind,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub struct EmitArgs {
     pub tasks: TaskArgs,
 }
 
-/// What is printed.
+/// Form that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// A script that submits an array to Slurm, and a job that joins the parts

@@ -62,7 +62,7 @@ pub struct Compare {
     pub question: QuestionArgs,
 }
 
-/// What is compared with what.
+/// Sides of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// Configurations with a baseline
