@@ -447,6 +447,20 @@ fn kinds_of_kernels_are_known_to_their_grammar_and_their_sources_alone() {
     }
 }
 
+/// Readers compare the digest of README.md with that of their own machine.
+#[test]
+fn the_readme_has_the_digest_of_the_committed_recording() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let cells: Vec<_> = fs::read_dir(root().join("studies/check/cells")).unwrap().collect();
+    let [cell] = &cells[..] else { panic!("{cells:?}") };
+    let cell = fs::read_to_string(cell.as_ref().unwrap().path()).unwrap();
+    let cell: serde_json::Value = serde_json::from_str(&cell).unwrap();
+    let digest = cell["outcome"]["completed"]["digest"].as_str().unwrap();
+    assert!(readme.contains(&format!("`{digest}`")), "README.md lacks {digest}");
+    let row = format!("{0}  {0}  same", &digest[..12]);
+    assert!(readme.contains(&row), "README.md lacks {row}");
+}
+
 #[test]
 fn the_tree_names_no_mirror() {
     for file in ["Makefile", ".ci/run", "README.md", "ARCHITECTURE.md"] {
