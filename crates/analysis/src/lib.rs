@@ -6,6 +6,7 @@
 
 pub mod advice;
 pub mod available;
+pub mod bisection;
 pub mod boot_kernels;
 pub mod cells;
 mod compared;
@@ -31,6 +32,7 @@ pub mod shown;
 pub mod timings;
 pub mod traceable;
 pub mod unsound;
+pub mod verification;
 pub mod wakeup;
 mod what_if;
 

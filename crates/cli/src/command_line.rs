@@ -109,3 +109,79 @@ fn misplaced(line: &mut Line, matches: &ArgMatches) -> Option<Error> {
     let message = format!("--{option} stands before `{what}`, whose own options stand behind it");
     Some(line.error(ErrorKind::ArgumentConflict, message))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    /// The documents that each verb with `--format` prints as JSON, by a line without that option. `gate` has
+    /// one more, `kcidb`, whose schema is KernelCI's.
+    const PRINTED: [(&str, &[&str]); 21] = [
+        ("run x.toml", &["comparison", "plan", "scenarios"]),
+        ("compare x", &["comparison", "history"]),
+        ("explain x", &["explanation"]),
+        ("explain x wakeup", &["explanation"]),
+        ("explain x response", &["responses"]),
+        ("explain x ranking", &["ranking"]),
+        ("explain x census", &["census"]),
+        ("explain x search", &["worst-wakeups"]),
+        ("explain x confirm", &["confirmation"]),
+        ("explain x what-if preemptible=f", &["patched"]),
+        ("explain x trace --out y", &[]),
+        ("gate x y", &["gate"]),
+        ("bisect --good x --bad y", &["bisection"]),
+        ("recommend x", &["recommendation"]),
+        ("verify x", &["verification", "comparison"]),
+        ("export x", &[]),
+        ("kernels", &["kernels"]),
+        ("cluster submit slurm x", &["comparison", "scenarios"]),
+        ("cluster attach slurm x", &["comparison", "scenarios"]),
+        ("cluster verify slurm x", &["verification"]),
+        ("system show", &["system"]),
+    ];
+
+    /// Adds the words of each verb that has `--format`.
+    fn verbs(line: &Line, words: &str, found: &mut BTreeSet<String>) {
+        for verb in line.get_subcommands().filter(|verb| verb.get_name() != "help") {
+            let words = format!("{words} {}", verb.get_name());
+            if verb.get_arguments().any(|argument| argument.get_long() == Some("format")) {
+                found.insert(words.trim_start().to_owned());
+            }
+            verbs(verb, &words, found);
+        }
+    }
+
+    #[test]
+    fn every_document_that_a_verb_prints_has_a_schema() {
+        let mut line = Cli::command();
+        line.build();
+        let mut with_format = BTreeSet::new();
+        verbs(&line, "", &mut with_format);
+        let mut named = BTreeSet::new();
+        let mut documents = BTreeSet::new();
+        for (words, schemas) in PRINTED {
+            let words = format!("preemptlab {words} --format json");
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            let read = line.clone().try_get_matches_from(&words);
+            assert_eq!(read.is_ok(), !schemas.is_empty(), "{words:?}: {:?}", read.err());
+            let mut verb = &line;
+            let mut name = Vec::new();
+            for word in words.iter().filter_map(|word| word.to_str()) {
+                if let Some(below) = verb.find_subcommand(word) {
+                    verb = below;
+                    name.push(word);
+                }
+            }
+            named.insert(name.join(" "));
+            documents.extend(schemas.iter().map(|schema| format!("{schema}.json")));
+        }
+        assert_eq!(named, with_format, "PRINTED does not name the verbs that have --format");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
+        let files = fs::read_dir(folder).unwrap();
+        let files: BTreeSet<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        assert_eq!(documents, files, "schemas/ does not hold the schemas of PRINTED");
+    }
+}

@@ -13,6 +13,7 @@ use preemptlab_analysis::Notice;
 use preemptlab_model::plain;
 use preemptlab_report::{Table, Terminal, View};
 use preemptlab_stats::Comparison;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -77,7 +78,7 @@ impl Output {
         &self,
         table: &Table,
         format: Format,
-        document: &impl Serialize,
+        document: &(impl Serialize + JsonSchema),
     ) -> Result<ExitCode, Failure> {
         self.data(&match format {
             Format::Table => table.terminal(self.terminal()),
@@ -89,7 +90,7 @@ impl Output {
     }
 
     /// Prints a document as JSON.
-    pub fn json(&self, document: &impl Serialize) -> Result<ExitCode, Failure> {
+    pub fn json(&self, document: &(impl Serialize + JsonSchema)) -> Result<ExitCode, Failure> {
         self.data(&json(document)?)
     }
 
@@ -190,8 +191,9 @@ impl Output {
     }
 }
 
-/// Returns a document as JSON, in which nothing steers a terminal.
-pub fn json(document: &impl Serialize) -> exit::Result<String> {
+/// Returns a document as JSON, in which nothing steers a terminal. Only a document with a schema is printed:
+/// `schemas/` holds that of each.
+pub fn json(document: &(impl Serialize + JsonSchema)) -> exit::Result<String> {
     let json = serde_json::to_string_pretty(document).or_exit(exit::HOST)?;
     Ok(plain::json(&json).into_owned())
 }

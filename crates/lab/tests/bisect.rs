@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
+use preemptlab_analysis::bisection::{Answer, Step};
 use preemptlab_files::OutFolder;
-use preemptlab_lab::bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
+use preemptlab_lab::bisect::{BisectError, Claim, Ends, Next, Revert, Search};
 
 /// A repository of a user, with a commit a line.
 struct Repository {

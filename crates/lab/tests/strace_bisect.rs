@@ -13,8 +13,9 @@ use std::{
     time::Duration,
 };
 
+use preemptlab_analysis::bisection::{Answer, Step};
 use preemptlab_files::OutFolder;
-use preemptlab_lab::bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
+use preemptlab_lab::bisect::{BisectError, Claim, Ends, Next, Revert, Search};
 
 /// The system calls that change files, as strace names them.
 const WRITING: &str = "write,pwrite64,openat,rename,renameat,renameat2,unlink,unlinkat,fsync,fdatasync,\

@@ -5,20 +5,27 @@ use std::{collections::BTreeSet, env, fs, path::PathBuf};
 use preemptlab_analysis::{
     Compared, Keep, WhatIf,
     advice::advise,
+    bisection::{Answer, Bisected, Commit, Cure, Found, Step, Worst},
     explain::{
         Census, Confirmed, Explanation, ExplanationDocument, Hunt, Patched, PatchedDocument,
         Ranking, ResponsesDocument, Searched, choose, probed,
     },
     gate::{Side, judged},
     history,
-    offers::Offers,
+    offers::{OfferedKernel, Offers},
     plan::PlanDocument,
     recommendation::RecommendationDocument,
     scenario::ScenariosDocument,
+    verification::{Verification, VerifiedCell},
 };
-use preemptlab_model::{KernelRef, MetricName};
+use preemptlab_model::{KernelConfig, KernelRef, MetricName};
 use preemptlab_report::{json, recommendation_json};
 use preemptlab_stats::{Comparison, Gate, GateRule, History, Margins, Question};
+use preemptlab_system::{
+    apply::{Effect, State},
+    host::{HostKernel, naming},
+    state::{Ability, AppliedSettings, Check, MachineState},
+};
 use preemptlab_testkit::recorded::{Cell, record_kernels};
 use preemptlab_testkit::traced::Traced;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -34,8 +41,9 @@ fn schema<T: JsonSchema>() -> Value {
 }
 
 /// Returns the schema of every answer, with the name of its file.
-fn all() -> [(&'static str, Value); 14] {
+fn all() -> [(&'static str, Value); 17] {
     [
+        ("bisection", schema::<Bisected>()),
         ("census", schema::<Census>()),
         ("comparison", schema::<Comparison>()),
         ("confirmation", schema::<Confirmed>()),
@@ -49,6 +57,8 @@ fn all() -> [(&'static str, Value); 14] {
         ("recommendation", schema::<RecommendationDocument<'_>>()),
         ("responses", schema::<ResponsesDocument>()),
         ("scenarios", schema::<ScenariosDocument<'_>>()),
+        ("system", schema::<MachineState>()),
+        ("verification", schema::<Verification>()),
         ("worst-wakeups", schema::<Searched>()),
     ]
 }
@@ -89,8 +99,13 @@ fn keeps(name: &str, answer: &Value) {
         validator.iter_errors(answer).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{name}: {errors:#?}");
     let fields = answer.as_object().unwrap().keys();
-    let known = schema["properties"].as_object().unwrap();
-    let unknown: Vec<_> = fields.filter(|field| !known.contains_key(*field)).collect();
+    // A document may have the fields of one of several cases.
+    let cases = schema["oneOf"].as_array().into_iter().flatten();
+    let known: BTreeSet<&String> = cases
+        .chain([&schema])
+        .flat_map(|case| case["properties"].as_object().unwrap().keys())
+        .collect();
+    let unknown: Vec<_> = fields.filter(|field| !known.contains(*field)).collect();
     assert!(unknown.is_empty(), "{name} has {unknown:?}, which its schema does not describe");
     let mut without = answer.clone();
     without.as_object_mut().unwrap().remove("format");
@@ -119,7 +134,85 @@ fn answers_of_recordings_keep_to_their_schemas() {
     let (recording, cells) = compared.parts().next().unwrap();
     let kernels: [KernelRef; 2] = ["debian:6.12", "debian:7.2"].map(|name| name.parse().unwrap());
     let [base, new] = [0, 1].map(|at| Side { recording, cells, kernel: &kernels[at] });
-    keeps("gate", &to_value(judged(base, new, GateRule::default()).unwrap()).unwrap());
+    let gate = judged(base, new, GateRule::default()).unwrap();
+    keeps("gate", &to_value(&gate).unwrap());
+    let commit = || Commit {
+        id: "1".repeat(40),
+        subject: "sched: a change".to_owned(),
+        author: "A Person".to_owned(),
+        date: "2026-11-26".to_owned(),
+    };
+    let worst = || Some(Worst { before: "1 us late".to_owned(), after: "2 us late".to_owned() });
+    let change = || Box::new(gate.clone());
+    let (before, kernel) = (kernels[0].to_string(), kernels[1].to_string());
+    for found in [
+        Found::Commit { commit: commit(), change: change(), worst: worst(), cure: Cure::Cures },
+        Found::Commit {
+            commit: commit(),
+            change: change(),
+            worst: None,
+            cure: Cure::Remains { words: "x1.2".to_owned() },
+        },
+        Found::Kernel { kernel, before, change: change(), worst: worst() },
+        Found::Hidden { commits: vec![commit()] },
+        Found::HiddenKernels { kernels: vec!["debian:7.2".to_owned()] },
+    ] {
+        let answers = [Answer::Good, Answer::Bad, Answer::Skip].map(|answer| Step {
+            commit: "1".repeat(40),
+            answer,
+            reason: "no worse".to_owned(),
+        });
+        let mechanism = "metric throughput".to_owned();
+        let bisected = Bisected::new(mechanism, answers.into(), found, folder.path().to_owned());
+        keeps("bisection", &to_value(bisected).unwrap());
+    }
+}
+
+#[test]
+fn answers_about_machines_and_kernels_keep_to_their_schemas() {
+    let cell = |same: bool, other: &str| VerifiedCell {
+        cell: "debian:6.12 none #1".to_owned(),
+        id: "1".repeat(64),
+        same,
+        recorded: "2".repeat(64),
+        other: other.to_owned(),
+    };
+    let verification =
+        Verification::new(vec![cell(true, &"2".repeat(64)), cell(false, "no such cell")]);
+    assert_eq!((verification.same, verification.different), (1, 1));
+    keeps("verification", &to_value(verification).unwrap());
+    let root = tempfile::tempdir().unwrap();
+    let kernel = HostKernel::observe(root.path());
+    let applied = [State::InForce, State::NotInForce, State::AfterNextBoot, State::Unseen];
+    let effect = |state| Effect {
+        setting: "threadirqs".to_owned(),
+        state,
+        evidence: "on the command line".to_owned(),
+    };
+    let state = MachineState {
+        format: 1,
+        backends: vec![Ability { name: "vm", usable: true, finding: "virtual time".to_owned() }],
+        checks: vec![
+            Check::new("store", Ok("a folder".to_owned())),
+            Check::new("archive keys", Err(("missing".to_owned(), Some("install".to_owned())))),
+        ],
+        naming: naming(&kernel),
+        settings: AppliedSettings {
+            problem: Some("no journal".to_owned()),
+            interrupted: Some("apply".to_owned()),
+            applied: applied.map(effect).into(),
+        },
+        kernel,
+    };
+    keeps("system", &to_value(state).unwrap());
+    let [series, exact]: [KernelRef; 2] =
+        ["debian:6.12", "debian:6.12.107+deb13"].map(|name| name.parse().unwrap());
+    let config = KernelConfig::parse("CONFIG_PREEMPT=y\nCONFIG_HZ=250\nCONFIG_NO_HZ_FULL=y\n");
+    let offered = [None, Some(Ok(config)), Some(Err("it is gone".to_owned()))].map(|config| {
+        let release = "6.12.107+deb13-amd64".to_owned();
+        OfferedKernel::new(&series, &exact, "6.12.107-1", release, config.as_ref())
+    });
+    keeps("kernels", &to_value(Offers::new(offered.into())).unwrap());
 }
 
 #[test]

@@ -5,9 +5,10 @@ mod found;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use preemptlab_analysis::bisection::Found;
 use preemptlab_lab::{
     Budget,
-    bisect::{Between, BisectRequest, Found, KernelRange, bisect},
+    bisect::{Between, BisectRequest, KernelRange, bisect},
 };
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;

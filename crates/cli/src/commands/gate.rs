@@ -16,7 +16,7 @@ use crate::{
     args::{Form, Format, check_forms},
     exit::{self, Failure, OrExit},
     lab,
-    output::Output,
+    output::{self, Output},
     progress::Shown,
     writable,
 };
@@ -94,11 +94,7 @@ fn told(gate: &Gate, forms: &[Form], output: &Output) -> exit::Result<()> {
 fn rendered(gate: &Gate, format: Format, terminal: Terminal) -> exit::Result<String> {
     Ok(match format {
         Format::Table => gate_terminal(gate, terminal),
-        Format::Json => {
-            let json = serde_json::to_string_pretty(gate);
-            let json = json.map_err(exit::host)?;
-            preemptlab_model::plain::json(&json).into_owned()
-        }
+        Format::Json => output::json(gate)?,
         Format::Markdown => gate_markdown(gate),
         Format::Junit => gate_junit(gate),
         Format::Github => gate_github(gate),

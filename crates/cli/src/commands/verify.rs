@@ -1,12 +1,14 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use preemptlab_analysis::available::only_virtual;
+use preemptlab_analysis::{
+    available::only_virtual,
+    verification::{Verification, VerifiedCell},
+};
 use preemptlab_experiment::Recording;
 use preemptlab_model::Digest;
 use preemptlab_report::{Cell, Column, Table, Tone, View};
 use preemptlab_runner::Verdict;
-use serde::Serialize;
 
 use crate::{
     args::{Format, Machines, Packages, formats},
@@ -48,25 +50,6 @@ pub struct Verify {
 /// End of the refusal of a recording in a machine's own time.
 pub const NOT_AGAIN: &str = "can say the same again; compare such recordings instead";
 
-/// One cell in the document that `--format json` prints.
-#[derive(Serialize)]
-struct CellDocument {
-    cell: String,
-    id: String,
-    same: bool,
-    recorded: String,
-    other: String,
-}
-
-/// The document that `--format json` prints.
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    same: usize,
-    different: usize,
-    cells: Vec<CellDocument>,
-}
-
 /// Checks that a recording says the same again.
 pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
@@ -97,30 +80,22 @@ pub fn tell(verdicts: &[Verdict], format: Format, output: &Output) -> exit::Resu
     Ok(ExitCode::from(if document.different > 0 { exit::NO } else { exit::OK }))
 }
 
-fn document(verdicts: &[Verdict]) -> Document {
+fn document(verdicts: &[Verdict]) -> Verification {
     let text = |digest: &Result<Digest, String>| match digest {
         Ok(digest) => digest.to_string(),
         Err(reason) => reason.clone(),
     };
-    let same = verdicts.iter().filter(|verdict| verdict.is_same()).count();
-    Document {
-        format: 1,
-        same,
-        different: verdicts.len() - same,
-        cells: verdicts
-            .iter()
-            .map(|verdict| CellDocument {
-                cell: verdict.factors.to_string(),
-                id: verdict.id.to_string(),
-                same: verdict.is_same(),
-                recorded: text(&verdict.recorded),
-                other: text(&verdict.other),
-            })
-            .collect(),
-    }
+    let cell = |verdict: &Verdict| VerifiedCell {
+        cell: verdict.factors.to_string(),
+        id: verdict.id.to_string(),
+        same: verdict.is_same(),
+        recorded: text(&verdict.recorded),
+        other: text(&verdict.other),
+    };
+    Verification::new(verdicts.iter().map(cell).collect())
 }
 
-fn table(verdicts: &[Verdict], document: &Document) -> Table {
+fn table(verdicts: &[Verdict], document: &Verification) -> Table {
     let columns = ["cell", "recorded", "other", "verdict"].map(Column::left);
     let mut table = Table::new("Digests", columns);
     let short = |digest: &Result<Digest, String>| match digest {

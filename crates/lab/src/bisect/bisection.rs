@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use preemptlab_analysis::meant;
+use preemptlab_analysis::{
+    bisection::{Answer, Bisected, CHANGE, Cure, Found, STEPS, Step},
+    meant,
+};
 use preemptlab_files::OutFolder;
 use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
 use preemptlab_stats::{Followed, Gate, GateRule, GateVerdict, GivenMargin, Margins, Mechanism};
 
 use super::{
-    Answer, Between, Cure, Ends, Found, Next, Outcome, Revert, Search, Step,
-    found::{CHANGE, STEPS},
+    Between, Ends, Next, Revert, Search,
     searched::{Searched, kernel_in},
     worst::worst,
 };
@@ -45,7 +47,7 @@ pub struct BisectRequest<'a> {
 ///
 /// When the margins do not fit each other, the ends have no history between them, the bad one is not shown to be worse,
 /// or the machine or the user ends it.
-pub fn bisect(lab: &Lab<'_>, request: &BisectRequest<'_>) -> Result<Outcome> {
+pub fn bisect(lab: &Lab<'_>, request: &BisectRequest<'_>) -> Result<Bisected> {
     let question = question(request)?;
     let margins =
         Margins::gate().with(request.margins).map_err(|error| Error::user(error.to_string()))?;
@@ -80,7 +82,7 @@ struct Bisection<'a> {
 }
 
 impl Bisection<'_> {
-    fn run(&mut self) -> Result<Outcome> {
+    fn run(&mut self) -> Result<Bisected> {
         let mechanism = match self.search.mechanism().map(str::parse) {
             Some(Ok(mechanism)) => mechanism,
             _ => self.find_mechanism()?,
@@ -101,7 +103,7 @@ impl Bisection<'_> {
             steps.iter_mut().for_each(|step| step.commit = self.searched.name(&step.commit));
         }
         let folder = self.out.path();
-        Ok(Outcome { mechanism: mechanism.to_string(), steps, found, folder })
+        Ok(Bisected::new(mechanism.to_string(), steps, found, folder))
     }
 
     fn hidden(&self, commits: &[String]) -> Result<Found> {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use preemptlab_analysis::bisection::Commit;
 use preemptlab_provision::{Git, Repository, alternates};
-use serde::Serialize;
 
 use super::{
     BisectError, line,
@@ -12,19 +12,6 @@ use super::{
 
 /// The name of the repository in the folder of a search.
 pub const NAME: &str = "history.git";
-
-/// A commit, for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Commit {
-    /// Its name in git.
-    pub id: String,
-    /// The first line of its message.
-    pub subject: String,
-    /// Its author, without an address.
-    pub author: String,
-    /// The day on which it was written.
-    pub date: String,
-}
 
 /// Outcome of a revert.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::{io, path::Path};
 
+use preemptlab_analysis::bisection::Step;
 use serde::{Deserialize, Serialize};
 
 use super::BisectError;
@@ -22,41 +23,6 @@ pub struct Ends {
     pub bad: String,
     /// The question about each commit. Answers to another question are not continued.
     pub question: String,
-}
-
-/// The answer about a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// It is as the good one.
-    Good,
-    /// It is as the bad one.
-    Bad,
-    /// It cannot be tested.
-    Skip,
-}
-
-impl Answer {
-    /// Returns the word, which is git's.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Bad => "bad",
-            Self::Skip => "skip",
-        }
-    }
-}
-
-/// A commit that was tested.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    /// The commit.
-    pub commit: String,
-    /// The answer.
-    pub answer: Answer,
-    /// Why, in words.
-    pub reason: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -7,7 +7,6 @@
 
 mod bisection;
 mod error;
-mod found;
 mod history;
 mod journal;
 mod line;
@@ -18,8 +17,7 @@ mod worst;
 
 pub use bisection::{BisectRequest, bisect};
 pub use error::BisectError;
-pub use found::{Cure, Found, Outcome, Worst, short};
-pub use history::{Commit, Revert};
-pub use journal::{Answer, Ends, Step};
+pub use history::Revert;
+pub use journal::Ends;
 pub use search::{Claim, Next, Search};
 pub use searched::{Between, KernelRange};

@@ -1,11 +1,10 @@
 use std::path::{Path, PathBuf};
 
+use preemptlab_analysis::bisection::{Answer, Commit, Step};
 use preemptlab_files::{FolderLock, Lock, OutFolder};
 use preemptlab_provision::Repository;
 
-use super::{
-    Answer, BisectError, Commit, Ends, Revert, Step, history::History, journal::Journal, line,
-};
+use super::{BisectError, Ends, Revert, history::History, journal::Journal, line};
 
 /// The name of the journal in the folder of a search.
 const JOURNAL: &str = "bisect.json";

@@ -6,11 +6,12 @@ use std::{
     str::FromStr,
 };
 
+use preemptlab_analysis::bisection::short;
 use preemptlab_files::OutFolder;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::check_owner;
 
-use super::{Claim, Ends, Search, found::short};
+use super::{Claim, Ends, Search};
 use crate::{Blame, Error, Lab, OrBlame, Result, chosen};
 
 /// Packaged kernels of a distribution and a flavour from one version or series to another, both

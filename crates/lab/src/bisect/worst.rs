@@ -1,10 +1,12 @@
 use std::path::Path;
 
-use preemptlab_analysis::explain::{Explanation, choose};
+use preemptlab_analysis::{
+    bisection::Worst,
+    explain::{Explanation, choose},
+};
 use preemptlab_experiment::Recording;
 use preemptlab_model::MetricName;
 
-use super::Worst;
 use crate::gate::LABELS;
 
 /// Explains the worst wakeups of a gate's recording. Without a trace, a real-time probe or one mode

@@ -8,12 +8,13 @@ use std::{
 use crate::host::{Evidence, HostKernel};
 use preemptlab_model::{Cpus, Setting};
 use rustix::thread::{CpuSet, sched_setaffinity};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::apply::{Applied, Machine, run_time};
 
 /// Effect of one setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The setting, as the kernel writes it.
     pub setting: String,
@@ -24,7 +25,7 @@ pub struct Effect {
 }
 
 /// State of a setting after it was applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// The kernel does it.

@@ -7,6 +7,7 @@ use std::{
 use flate2::read::GzDecoder;
 use preemptlab_model::KernelConfig;
 use rustix::time::{ClockId, clock_getres};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host::{
@@ -19,7 +20,7 @@ const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
 /// The running kernel, as its own files describe it. `None` stands for a file that cannot be read
 /// here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HostKernel {
     /// `uname -r`.
     pub release: String,

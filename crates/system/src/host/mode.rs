@@ -1,8 +1,9 @@
 use preemptlab_model::{KernelConfig, ModeFile, PreemptMode};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The preemption mode of the running kernel, with the evidence for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HostMode {
     /// The mode; `None` when no file shows it.
     pub active: Option<PreemptMode>,
@@ -13,7 +14,7 @@ pub struct HostMode {
 }
 
 /// The evidence for a mode, the surest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// The kernel's own file, debugfs `sched/preempt`.

@@ -1,16 +1,16 @@
 //! The answer of a search, for terminals.
 
-use preemptlab_analysis::explain::{Explanation, choose};
-use preemptlab_experiment::Recording;
-use preemptlab_lab::{
-    LABELS,
-    bisect::{Answer, Commit, Cure, Found, Outcome, Step, Worst, short},
+use preemptlab_analysis::{
+    bisection::{Answer, Bisected, Commit, Cure, Found, Step, Worst, short},
+    explain::{Explanation, choose},
 };
+use preemptlab_experiment::Recording;
+use preemptlab_lab::LABELS;
 use preemptlab_model::{MetricName, plain};
 use preemptlab_report::{Column, Table, Terminal, explanation_terminal, gate_terminal};
 
 /// Renders the answer of a search for a terminal.
-pub fn terminal(outcome: &Outcome, terminal: Terminal) -> String {
+pub fn terminal(outcome: &Bisected, terminal: Terminal) -> String {
     let beside = |worst: &Worst| worst_wakeups(worst, outcome, terminal);
     let noun = match outcome.found {
         Found::Commit { .. } | Found::Hidden { .. } => "commit",
@@ -67,7 +67,7 @@ pub fn terminal(outcome: &Outcome, terminal: Terminal) -> String {
     parts.join("\n")
 }
 
-fn worst_wakeups(worst: &Worst, outcome: &Outcome, terminal: Terminal) -> String {
+fn worst_wakeups(worst: &Worst, outcome: &Bisected, terminal: Terminal) -> String {
     let words = [format!("Before: {}", worst.before), format!("After: {}", worst.after)];
     let [before, after] = words.map(|words| terminal.note(&words));
     let timeline = timeline(outcome, terminal).unwrap_or_default();
@@ -75,7 +75,7 @@ fn worst_wakeups(worst: &Worst, outcome: &Outcome, terminal: Terminal) -> String
 }
 
 /// Draws the worst wakeup of the first bad one.
-fn timeline(outcome: &Outcome, terminal: Terminal) -> Option<String> {
+fn timeline(outcome: &Bisected, terminal: Terminal) -> Option<String> {
     let recording = Recording::open(&outcome.change()).ok()?;
     let cell = choose(&recording, Some(LABELS[1]), &MetricName::latest(false)).ok()?;
     let explanation = Explanation::new(&recording, &cell, false, 1).ok()?;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use preemptlab_analysis::{Compared, Keep, histograms, history};
-use preemptlab_model::{MetricName, plain};
+use preemptlab_model::MetricName;
 use preemptlab_report::{history_markdown, history_pictures, history_terminal};
 use preemptlab_stats::{History, Margins};
 
@@ -14,7 +14,7 @@ use super::options::{Compare, Ending, too_many};
 use crate::{
     args::{Format, refuse},
     exit::{self, OrExit},
-    output::Output,
+    output::{self, Output},
     writable,
 };
 
@@ -73,10 +73,7 @@ fn printed(history: &History, args: &Compare, output: &Output) -> exit::Result<S
             let folder = args.svg.as_deref().map(|svg| link(svg, None));
             history_markdown(history, folder.as_deref())
         }
-        Format::Json => {
-            let json = serde_json::to_string_pretty(history).or_exit(exit::HOST)?;
-            format!("{}\n", plain::json(&json))
-        }
+        Format::Json => output::json(history)?,
         other => return Err(other.is_not_written()),
     })
 }

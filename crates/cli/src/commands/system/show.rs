@@ -15,8 +15,10 @@ use preemptlab_provision::{
     needs::{KEYRING_PACKAGE, KEYRINGS, PROGRAMS},
 };
 use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
-use preemptlab_system::host::{Evidence, HostKernel, Kvm, kvm, naming};
-use serde::Serialize;
+use preemptlab_system::{
+    host::{Evidence, HostKernel, Kvm, kvm, naming},
+    state::{Ability, AppliedSettings, Check, MachineState},
+};
 
 use crate::{
     args::{Format, Packages, formats},
@@ -39,55 +41,16 @@ pub struct Show {
 /// snapshots.
 const FREE_BYTES_MIN: u64 = 2 << 30;
 
-/// Something that the machine should have.
-#[derive(Serialize)]
-struct Check {
-    what: &'static str,
-    ok: bool,
-    finding: String,
-    /// The command that mends it.
-    mend: Option<String>,
-}
-
-impl Check {
-    fn new(what: &'static str, finding: Result<String, (String, Option<String>)>) -> Self {
-        match finding {
-            Ok(finding) => Self { what, ok: true, finding, mend: None },
-            Err((finding, mend)) => Self { what, ok: false, finding, mend },
-        }
-    }
-}
-
-/// A way to execute cells.
-#[derive(Serialize)]
-struct BackendDocument {
-    name: &'static str,
-    usable: bool,
-    finding: String,
-}
-
-/// The document that `--format json` prints.
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    backends: Vec<BackendDocument>,
-    checks: Vec<Check>,
-    kernel: HostKernel,
-    /// A sentence about the name that `uname` gives the kernel, and the kernel that runs.
-    naming: String,
-    settings: settings::Settings,
-}
-
 /// Prints the abilities of this machine, and the settings that its own kernel really runs with.
 pub fn execute(args: &Show, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let checks = checks(args, store, output);
     let kernel = HostKernel::observe(Path::new("/"));
-    let document = Document {
+    let document = MachineState {
         format: 1,
         backends: backends(checks.iter().all(|check| check.ok)),
         checks,
         naming: naming(&kernel),
-        settings: settings::Settings::observe(&kernel),
+        settings: AppliedSettings::observe(&kernel),
         kernel,
     };
     output.print(&table(&document), args.format, &document)?;
@@ -160,7 +123,7 @@ fn store_and_space(
     Ok(format!("{root}, {:.0} GB free", free as f64 / 1e9))
 }
 
-fn backends(vm_usable: bool) -> Vec<BackendDocument> {
+fn backends(vm_usable: bool) -> Vec<Ability> {
     let vm = match vm_usable {
         true => "deterministic virtual time; needs no privilege".to_owned(),
         false => "mend what is missing below".to_owned(),
@@ -173,13 +136,13 @@ fn backends(vm_usable: bool) -> Vec<BackendDocument> {
         Kvm::Refused(reason) => (false, format!("/dev/kvm does not open: {reason}")),
     };
     vec![
-        BackendDocument { name: "vm", usable: vm_usable, finding: vm },
-        BackendDocument { name: "kvm", usable: kvm_usable, finding: kvm_finding },
+        Ability { name: "vm", usable: vm_usable, finding: vm },
+        Ability { name: "kvm", usable: kvm_usable, finding: kvm_finding },
         host_backend(),
     ]
 }
 
-fn host_backend() -> BackendDocument {
+fn host_backend() -> Ability {
     let (usable, finding) = match preemptlab_backend_host::check() {
         Err(error) => (false, error.to_string()),
         Ok(()) if preemptlab_backend_host::is_left_behind() => (
@@ -188,10 +151,10 @@ fn host_backend() -> BackendDocument {
         ),
         Ok(()) => (true, "the running kernel, in its own time".to_owned()),
     };
-    BackendDocument { name: "host", usable, finding }
+    Ability { name: "host", usable, finding }
 }
 
-fn table(document: &Document) -> Table {
+fn table(document: &MachineState) -> Table {
     let columns = [Column::left("this machine"), Column::left(""), Column::left("finding")];
     let mut table = Table::new("", columns);
     let verdict = |ok: bool| match ok {
@@ -218,7 +181,7 @@ fn table(document: &Document) -> Table {
         table.row([what.to_owned(), value, finding]);
     }
     table.row(["its name", "", &document.naming]);
-    document.settings.rows(&mut table);
+    settings::rows(&document.settings, &mut table);
     table
 }
 

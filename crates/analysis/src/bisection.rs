@@ -1,24 +1,25 @@
-//! The answer of a search, as a document.
+//! The answer of a search for the commit, or the packaged kernel, that made a kernel worse.
 
 use std::path::PathBuf;
 
 use preemptlab_stats::Gate;
-use serde::Serialize;
-
-use super::{Commit, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The folder of the steps' recordings, in the folder of a search.
-pub(super) const STEPS: &str = "steps";
+pub const STEPS: &str = "steps";
 
 /// The recording of the first bad one beside the one before it.
-pub(super) const CHANGE: &str = "change";
+pub const CHANGE: &str = "change";
 
 /// Answer of a search.
-#[derive(Debug, Serialize)]
-pub struct Outcome {
-    /// The mechanism that was followed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Bisected {
+    /// Version of the document.
+    pub format: u32,
+    /// The mechanism that was followed: a metric, or the sections of a function.
     pub mechanism: String,
-    /// The commits that were tested, in their order.
+    /// The commits or kernels that were tested, in their order.
     pub steps: Vec<Step>,
     /// The first bad one, or those that hide it.
     #[serde(flatten)]
@@ -28,15 +29,68 @@ pub struct Outcome {
     pub folder: PathBuf,
 }
 
-impl Outcome {
+impl Bisected {
+    /// Describes a search that has ended in a folder.
+    pub fn new(mechanism: String, steps: Vec<Step>, found: Found, folder: PathBuf) -> Self {
+        Self { format: 1, mechanism, steps, found, folder }
+    }
+
     /// Returns the recording of the first bad one beside the one before it.
     pub fn change(&self) -> PathBuf {
         self.folder.join(STEPS).join(CHANGE)
     }
 }
 
+/// The answer about a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It is as the good one.
+    Good,
+    /// It is as the bad one.
+    Bad,
+    /// It cannot be tested.
+    Skip,
+}
+
+impl Answer {
+    /// Returns the word, which is git's.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+/// A commit or a packaged kernel that was tested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The commit, or the name of the kernel.
+    pub commit: String,
+    /// The answer.
+    pub answer: Answer,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// A commit, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Commit {
+    /// Its name in git.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// Its author, without an address.
+    pub author: String,
+    /// The day on which it was written.
+    pub date: String,
+}
+
 /// The first bad one, or those that hide it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "found", rename_all = "snake_case")]
 pub enum Found {
     /// The first bad commit.
@@ -45,7 +99,7 @@ pub enum Found {
         commit: Commit,
         /// The commit beside its parent.
         change: Box<Gate>,
-        /// The worst wakeups of both; absent where no trace tells.
+        /// The worst wakeups of both; null where no trace tells.
         worst: Option<Worst>,
         /// The effect of taking it back.
         cure: Cure,
@@ -58,7 +112,7 @@ pub enum Found {
         before: String,
         /// The kernel beside the one before it.
         change: Box<Gate>,
-        /// The worst wakeups of both; absent where no trace tells.
+        /// The worst wakeups of both; null where no trace tells.
         worst: Option<Worst>,
     },
     /// Commits that cannot be tested hide it.
@@ -74,7 +128,7 @@ pub enum Found {
 }
 
 /// Why the worst wakeups were late, before and after.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Worst {
     /// In a sentence, before.
     pub before: String,
@@ -83,7 +137,7 @@ pub struct Worst {
 }
 
 /// Effect of taking the commit back on top of the bad revision.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "revert", rename_all = "snake_case")]
 pub enum Cure {
     /// Nothing is worse then.
