@@ -69,6 +69,7 @@ pub fn counting_cell(program: &[u8], place: Place) -> CountingCell {
     let definition = definition(&DEFINITION.replace("ARGUMENTS", arguments));
     let definition = definition.expect("the definition is sound");
     let mut experiment = Experiment::parse(EXPERIMENT).expect("the experiment is sound");
+    experiment.machine.arch = Arch::HOST;
     experiment.machine.prices = CostSource::Profile(Box::new(equal_prices()));
     if place == Place::Kernel {
         experiment.machine.modules.push(MODULE.to_owned());
@@ -87,7 +88,7 @@ fn equal_prices() -> Profile {
     Profile {
         format: ProfileFormat,
         name: "equal".parse().expect("it is a name"),
-        arch: Arch::Amd64,
+        arch: Arch::HOST,
         machine: "a machine whose instructions all take the same time"
             .parse()
             .expect("it is plain"),

@@ -12,7 +12,7 @@ impl Calibration {
         Profile {
             format: ProfileFormat,
             name,
-            arch: Arch::Amd64,
+            arch: Arch::HOST,
             machine,
             check: None,
             caches: None,

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use preemptlab_lab::Lab;
-use preemptlab_model::Arch;
 use preemptlab_provision::Options;
 
 use crate::{
@@ -22,7 +21,6 @@ pub fn here<'a>(
         store,
         cache: cache(),
         packages: Options {
-            guest: Arch::default(),
             mirror: packages.mirror.clone(),
             allow_expired: packages.allow_expired,
             refresh: packages.refresh,

@@ -447,6 +447,38 @@ fn kinds_of_kernels_are_known_to_their_grammar_and_their_sources_alone() {
     }
 }
 
+/// The file with the machine of an experiment that describes none.
+const DEFAULT_MACHINE: &str = "experiment/src/machine.rs";
+
+/// Returns whether a file is about one architecture, or chooses such a file.
+fn is_of_an_architecture(name: &str) -> bool {
+    name.contains("/arch/")
+}
+
+/// The guest's architecture is a field of its machine. Code that names one, or takes the default, has not asked
+/// the machine.
+#[test]
+fn the_machine_says_its_architecture() {
+    let crates_path = root().join("crates");
+    for entry in fs::read_dir(&crates_path).unwrap() {
+        let crate_path = entry.unwrap().path();
+        if crate_path.ends_with("model") || crate_path.ends_with("testkit") {
+            continue;
+        }
+        let mut files = Vec::new();
+        sources(&crate_path.join("src"), &mut files);
+        for file in files.iter().filter(|file| !file.ends_with("tests.rs")) {
+            let name = file.strip_prefix(&crates_path).unwrap().to_str().unwrap();
+            let text = fs::read_to_string(file).unwrap();
+            let code = without_tests(&text);
+            let named = code.contains("Arch::Amd64") && !is_of_an_architecture(name);
+            assert!(!named, "{name} names an architecture");
+            let assumed = code.contains("Arch::default()") && name != DEFAULT_MACHINE;
+            assert!(!assumed, "{name} assumes an architecture");
+        }
+    }
+}
+
 /// Readers compare the digest of README.md with that of their own machine.
 #[test]
 fn the_readme_has_the_digest_of_the_committed_recording() {

@@ -24,6 +24,27 @@ fn a_misspelt_key_is_shown_in_its_line() {
     desk.run(&["run", "bad.toml"]).fails(2, &["bad.toml:4", "factor", "did you mean `factors`?"]);
 }
 
+/// The sentence names the key, its value and the values that are known.
+#[test]
+fn an_architecture_that_is_not_known_is_shown_in_its_line() {
+    let desk = Desk::new();
+    let known = "the known architectures are \"amd64\"";
+    for arch in ["riscv64", "arm64"] {
+        let key = format!("arch = \"{arch}\"");
+        let said = format!("`{key}` is not known; {known}");
+        desk.write(
+            "bad.toml",
+            &SMALL.replace("[workload", &format!("[machine]\n{key}\n\n[workload")),
+        );
+        desk.run(&["run", "-n", "bad.toml"]).fails(2, &["bad.toml:9", &said]);
+        let scenario = format!(
+            "format = 1\nname = \"x\"\n{key}\nend = \"1s\"\n[thread.a]\nsteps = [\"yield\"]\n"
+        );
+        desk.write("scenario.toml", &scenario);
+        desk.run(&["run", "scenario.toml"]).fails(2, &["scenario.toml:3", &said]);
+    }
+}
+
 /// A line break in an argument makes no line of the message.
 #[test]
 fn a_misspelt_command_is_shown_in_lines_of_their_own() {

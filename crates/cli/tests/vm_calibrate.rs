@@ -17,6 +17,7 @@ use preemptlab_calibrate::{
     COLD, Counted, CountingCell, MODULE, Place, TIMED_ALONE, counting_cell,
 };
 use preemptlab_lab::{Preparation, Prepared};
+use preemptlab_model::Arch;
 use preemptlab_protocol::{Message, prices::Class};
 use preemptlab_provision::{MICRO, Options, Provision, Store};
 use preemptlab_runner::Cancel;
@@ -25,7 +26,7 @@ use rustix::process::{Pid, Signal, kill_process};
 fn prepared(place: Place) -> Prepared {
     let CountingCell { experiment, folders } = counting_cell(MICRO, place);
     let store = Store::open(common::lasting_store()).unwrap();
-    let provision = Provision::new(store, Options::default(), &|_| ());
+    let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
     Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap()
 }
 
@@ -131,7 +132,7 @@ fn what_the_module_executes_is_counted_and_always_the_same() {
 #[test]
 fn the_module_builds_for_kernels_with_preempt_rt_and_for_newer_ones() {
     let store = Store::open(common::lasting_store()).unwrap();
-    let provision = Provision::new(store, Options::default(), &|_| ());
+    let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
     for kernel in ["debian:6.12", "debian:6.12-rt", "debian:7.2"] {
         let kernel = provision.kernel(&kernel.parse().unwrap()).unwrap();
         let modules = provision.modules(&kernel, &[MODULE]).unwrap();

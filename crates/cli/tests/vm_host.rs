@@ -20,7 +20,7 @@ use common::{Desk, lasting_store};
 use cpio::newc;
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_lab::{Preparation, embed};
-use preemptlab_model::BackendKind;
+use preemptlab_model::{Arch, BackendKind};
 use preemptlab_provision::{Options, Provision, Store};
 
 /// Cells of one second in every mode, once with a setting that is switched at run time, too.
@@ -143,7 +143,8 @@ fn first_process() {
 fn prepare(desk: &Desk) -> Machine {
     let store = Store::open(lasting_store()).unwrap();
     let on_event = |_| ();
-    let provision = || Provision::new(store.clone(), Options::default(), &on_event);
+    let provision =
+        || Provision::new(store.clone(), Arch::default(), Options::default(), &on_event);
     let qemu = provision().qemu(None).unwrap().command;
     let mut own = Archive::default();
     own.folder("store").folder("store/images").folder("newroot");

@@ -1,6 +1,6 @@
 /// Line of an experiment or a `workload.toml` for each key that takes a value, as an example where
 /// a value is missing.
-const EXAMPLES: [&str; 32] = [
+const EXAMPLES: [&str; 33] = [
     "format = 1",
     "name = \"mine\"",
     "description = \"does preemption cost throughput here?\"",
@@ -10,6 +10,7 @@ const EXAMPLES: [&str; 32] = [
     "settings = [\"\", \"threadirqs\"]",
     "count = 5",
     "seed = 1",
+    "arch = \"amd64\"",
     "memory_mib = 512",
     "shift = 1",
     "cost = \"my-machine.toml\"",

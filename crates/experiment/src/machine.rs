@@ -1,4 +1,4 @@
-use preemptlab_model::{Clocks, InstructionCost, Lookahead, Profile, Topology};
+use preemptlab_model::{Arch, Clocks, InstructionCost, Lookahead, Profile, Topology};
 use serde::{Deserialize, Serialize};
 
 use crate::{SpecError, profile::CostSource};
@@ -7,6 +7,8 @@ use crate::{SpecError, profile::CostSource};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Keys", into = "Keys")]
 pub struct MachineSpec {
+    /// Architecture of the guest.
+    pub arch: Arch,
     /// The guest's memory, in MiB.
     pub memory_mib: u32,
     /// Virtual time of an instruction that has no price.
@@ -29,6 +31,8 @@ pub struct MachineSpec {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Keys {
+    #[serde(skip_serializing_if = "Arch::is_default")]
+    arch: Arch,
     memory_mib: u32,
     shift: InstructionCost,
     #[serde(skip_serializing_if = "CostSource::is_instructions")]
@@ -52,6 +56,7 @@ const MODULE_BYTES_MAX: usize = 56;
 impl Default for MachineSpec {
     fn default() -> Self {
         Self {
+            arch: Arch::default(),
             memory_mib: 512,
             cost: InstructionCost::default(),
             prices: CostSource::default(),
@@ -75,14 +80,34 @@ impl Default for Keys {
 
 impl From<MachineSpec> for Keys {
     fn from(machine: MachineSpec) -> Self {
-        let MachineSpec { memory_mib, cost, prices, caches, clocks, cmdline, modules, topology } =
-            machine;
+        let MachineSpec {
+            arch,
+            memory_mib,
+            cost,
+            prices,
+            caches,
+            clocks,
+            cmdline,
+            modules,
+            topology,
+        } = machine;
         let (lookahead_ns, skew_us) = match clocks {
             Clocks::Own(lookahead) => (Some(lookahead), None),
             Clocks::Turns { skew_us } => (None, Some(skew_us)),
         };
         let (shift, cost) = (cost, prices);
-        Self { memory_mib, shift, cost, caches, lookahead_ns, skew_us, cmdline, modules, topology }
+        Self {
+            arch,
+            memory_mib,
+            shift,
+            cost,
+            caches,
+            lookahead_ns,
+            skew_us,
+            cmdline,
+            modules,
+            topology,
+        }
     }
 }
 
@@ -91,6 +116,7 @@ impl TryFrom<Keys> for MachineSpec {
 
     fn try_from(keys: Keys) -> Result<Self, &'static str> {
         let Keys {
+            arch,
             memory_mib,
             shift,
             cost,
@@ -107,7 +133,7 @@ impl TryFrom<Keys> for MachineSpec {
             (lookahead, None) => Clocks::Own(lookahead.unwrap_or_default()),
         };
         let (cost, prices) = (shift, cost);
-        Ok(Self { memory_mib, cost, prices, caches, clocks, cmdline, modules, topology })
+        Ok(Self { arch, memory_mib, cost, prices, caches, clocks, cmdline, modules, topology })
     }
 }
 
@@ -216,6 +242,14 @@ mod tests {
             assert!(serde_json::from_str::<MachineSpec>(text).is_err(), "{text}");
         }
         assert_eq!(serde_json::from_str::<MachineSpec>("{}").unwrap(), MachineSpec::default());
+    }
+
+    /// A recording whose experiment names the architecture is the same as one that leaves it to the default.
+    #[test]
+    fn the_architecture_is_a_key_of_which_the_default_is_not_written() {
+        let named: MachineSpec = toml::from_str("arch = \"amd64\"").unwrap();
+        assert_eq!(named, MachineSpec::default());
+        assert!(!serde_json::to_string(&named).unwrap().contains("arch"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelConfig,
+    BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelConfig,
     KernelRef, Machine, Name, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings,
     SnapshotInputs,
 };
@@ -87,8 +87,7 @@ fn judged<'a>(
 ) -> Result<&'a Kernel, String> {
     let kernel = runnable(experiment, resolved, factors)?;
     let config = resolved.configs.get(&factors.kernel);
-    let guest = machine(resolved.backend, experiment, factors).arch;
-    let line = line(experiment, resolved.backend, guest, factors);
+    let line = line(experiment, resolved.backend, factors);
     match foreseen::refusal(experiment, (kernel, config), resolved.backend, factors, &line) {
         Some(reason) => Err(reason),
         None => Ok(kernel),
@@ -144,7 +143,7 @@ fn cell(
         snapshot: SnapshotInputs {
             backend: *backend,
             kernel_sha256: kernel.image_sha256,
-            cmdline: line(experiment, *backend, machine.arch, &factors),
+            cmdline: line(experiment, *backend, &factors),
             image_sha256: images[&(name.clone(), workload.clone())],
             machine,
             qemu: qemu.clone(),
@@ -161,9 +160,9 @@ fn cell(
 }
 
 /// Returns the kernel's command line of a configuration.
-fn line(experiment: &Experiment, backend: BackendKind, guest: Arch, factors: &Factors) -> String {
+fn line(experiment: &Experiment, backend: BackendKind, factors: &Factors) -> String {
     let clocks = clocks(backend, experiment, factors.cpus);
-    cmdline(backend, guest, clocks, &experiment.machine.cmdline, &factors.settings)
+    cmdline(backend, &experiment.machine, clocks, &factors.settings)
 }
 
 /// Returns another replicate of a planned cell; `None` where it cannot exist.
@@ -201,7 +200,7 @@ fn job(
 /// Returns the machine of a cell. Of the real machine a cell has `cpus` CPUs and all of the memory;
 /// only a machine in virtual time has a speed.
 fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> Machine {
-    let MachineSpec { memory_mib, cost, .. } = experiment.machine;
+    let MachineSpec { arch, memory_mib, cost, .. } = experiment.machine;
     let Factors { cpus, settings, machine, .. } = factors;
     let cpus = *cpus;
     let profile = experiment.cost_of(machine.as_ref()).profile().filter(|_| backend.is_vm());
@@ -222,7 +221,7 @@ fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> 
     };
     let topology = experiment.machine.topology.filter(|_| backend != BackendKind::Host);
     let without = settings.without().collect();
-    Machine { arch: Arch::default(), cpus, memory_mib, cost, lookahead, topology, prices, without }
+    Machine { arch, cpus, memory_mib, cost, lookahead, topology, prices, without }
 }
 
 /// Returns the time of several CPUs; `None` where there is one, or time is the machine's own.
@@ -234,18 +233,18 @@ fn clocks(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Option<Cl
 /// boot.
 fn cmdline(
     backend: BackendKind,
-    guest: Arch,
+    machine: &MachineSpec,
     clocks: Option<Clocks>,
-    further: &[String],
     settings: &Settings,
 ) -> String {
     let is_guest = backend != BackendKind::Host;
-    let console = is_guest.then(|| format!("console={}", guest.platform().console));
+    let platform = machine.arch.platform();
+    let console = is_guest.then(|| format!("console={}", platform.console));
     let own: &[&str] = if is_guest { &CMDLINE } else { &[] };
     let has_kaslr = settings.without().any(|it| it == Precaution::Kaslr);
     let is_left_out = |parameter: &str| has_kaslr && parameter == NO_KASLR;
     let of_clocks = clocks.map(|clocks| match clocks {
-        Clocks::Own(_) => guest.platform().one_clock_parameter,
+        Clocks::Own(_) => platform.one_clock_parameter,
         Clocks::Turns { .. } => TURNS_PARAMETER,
     });
     let parameters: Vec<String> = console
@@ -253,7 +252,7 @@ fn cmdline(
         .chain(
             own.iter().copied().filter(|it| !is_left_out(it)).chain(of_clocks).map(str::to_owned),
         )
-        .chain(further.iter().cloned())
+        .chain(machine.cmdline.iter().cloned())
         .chain(settings.parameters().map(ToString::to_string))
         .collect();
     parameters.join(" ")

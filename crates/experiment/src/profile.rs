@@ -172,7 +172,13 @@ mod tests {
         for (from, to, line, said, help) in [
             ("format = 2", "format = 1", 1, "format 1 of a profile is not known", ""),
             ("\"mine\"", "\"../x\"", 2, "is not a name", ""),
-            ("\"amd64\"", "\"arm64\"", 3, "unknown variant `arm64`", "`amd64`"),
+            (
+                "\"amd64\"",
+                "\"arm64\"",
+                3,
+                "`arch = \"arm64\"` is not known; the known architectures are \"amd64\"",
+                "",
+            ),
             ("a machine", "a\\nmachine", 4, "is not a description of a machine", ""),
             ("user_plain = 256", "user_plain = 0", 6, "a price must be 1 to 16777215", ""),
             ("user_plain = 256", "user_plain = 16777216", 6, "a price must be 1 to", ""),

@@ -9,6 +9,7 @@ use preemptlab_calibrate::{
     CalibrateError, Calibration, Counted, CountingCell, Loaded, MODULE, Machine, Place, ThisKernel,
     Times, build_tree, counting_cell, measure,
 };
+use preemptlab_model::Arch;
 use preemptlab_provision::MICRO;
 use preemptlab_runner::Stop;
 use preemptlab_system::host::{HostKernel, processor};
@@ -50,7 +51,7 @@ fn release() -> String {
 
 /// Builds the module of benchmarks for this machine's kernel.
 fn build(lab: &Lab<'_>, tree: &Path) -> Result<Vec<u8>> {
-    lab.provide(lab.open_store()?, |provision| {
+    lab.provide(lab.open_store()?, Arch::HOST, |provision| {
         provision.module_of_tree(MODULE, &release(), tree).or_blame(Blame::Machine)
     })
 }
@@ -88,7 +89,7 @@ fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<(Times, Machine)> {
 fn count(lab: &Lab<'_>, place: Place) -> Result<Counted> {
     let store = lab.open_store()?;
     let CountingCell { experiment, folders } = counting_cell(MICRO, place);
-    let prepared = lab.provide(store, |provision| {
+    let prepared = lab.provide(store, experiment.machine.arch, |provision| {
         Ok(lab.preparation(provision).with_folders(&folders).resolve(experiment)?)
     })?;
     during(lab, Part::Count(place), || {

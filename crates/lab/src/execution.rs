@@ -124,7 +124,7 @@ pub(crate) fn prepare(
     }
     // Before anything is downloaded, too.
     let claim = Claim::new(execution.out)?;
-    let prepared = lab.provide(store, |provision| {
+    let prepared = lab.provide(store, experiment.machine.arch, |provision| {
         let preparation = lab.preparation(provision).on(execution.backend);
         let preparation = preparation.with_folders(folders).overridden(overrides);
         Ok(preparation.begin_or_go_on(experiment.clone(), &execution.out.path())?)

@@ -104,10 +104,7 @@ fn of_kernels(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
         seed: request.seed,
         ..Overrides::default()
     };
-    let mut wanted = match request.experiment {
-        Some(path) => Wanted::read(path, &overrides)?,
-        None => Wanted::parse(EXPERIMENT.to_owned(), Path::new(EXPERIMENT_PATH), &overrides)?,
-    };
+    let mut wanted = wanted(request.experiment, &overrides)?;
     let manifest = resolved(lab, &wanted)?;
     if let Some(gate) = without_cells(&manifest, [&names[0], &names[1]])? {
         // Of one kernel an experiment keeps one label.
@@ -153,6 +150,14 @@ fn of_kernels(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
     Ok(gate)
 }
 
+/// Reads the experiment of a file, or the gate's own.
+pub(crate) fn wanted(experiment: Option<&Path>, overrides: &Overrides) -> Result<Wanted> {
+    match experiment {
+        Some(path) => Wanted::read(path, overrides),
+        None => Wanted::parse(EXPERIMENT.to_owned(), Path::new(EXPERIMENT_PATH), overrides),
+    }
+}
+
 /// Reads a kernel, which has this label unless it has another.
 fn level(text: &str, label: &str) -> Result<KernelLevel> {
     let level = kernel_level(text).map_err(Error::user)?;
@@ -162,7 +167,7 @@ fn level(text: &str, label: &str) -> Result<KernelLevel> {
 
 /// Builds or fetches the kernels, and returns the recording that would begin with them.
 fn resolved(lab: &Lab<'_>, wanted: &Wanted) -> Result<Manifest> {
-    lab.provide(lab.open_store()?, |provision| {
+    lab.provide(lab.open_store()?, wanted.experiment.machine.arch, |provision| {
         let preparation = lab.preparation(provision).with_folders(&wanted.folders);
         Ok(preparation.resolve(wanted.experiment.clone())?.manifest)
     })

@@ -4,6 +4,7 @@ use std::{path::PathBuf, thread, time::Duration};
 
 use preemptlab_experiment::Derived;
 use preemptlab_files::OutFolder;
+use preemptlab_model::Arch;
 use preemptlab_provision::{Options, Provision, Store};
 use preemptlab_runner::RunError;
 
@@ -60,7 +61,7 @@ impl Lab<'_> {
         )
     }
 
-    /// Calls `work` with a source of kernels and packages. An interruption ends it, and the programs that
+    /// Calls `work` with a source of kernels and packages for guests of an architecture. An interruption ends it, and the programs that
     /// are at work.
     ///
     /// # Errors
@@ -69,13 +70,14 @@ impl Lab<'_> {
     pub fn provide<T>(
         &self,
         store: Store,
+        guest: Arch,
         work: impl FnOnce(Provision<'_>) -> Result<T>,
     ) -> Result<T> {
         let cancel = self.watch.cancel()?;
         let on_event = |event| self.watch.on(Event::Provision(event));
         self.watch.on(Event::Providing);
         let work = || {
-            let provision = Provision::new(store, self.packages.clone(), &on_event);
+            let provision = Provision::new(store, guest, self.packages.clone(), &on_event);
             work(provision.with_build_scripts(self.allow_build_scripts))
         };
         let result = children::ended_when(|| cancel.is_cancelled(), work);
@@ -100,7 +102,8 @@ impl Lab<'_> {
     pub fn pinned(&self, recording: Derived<'_>) -> Result<Prepared> {
         let store = self.open_store()?;
         let folders = recording.folders()?;
-        self.provide(store, |provision| {
+        let guest = recording.manifest().experiment.machine.arch;
+        self.provide(store, guest, |provision| {
             Ok(self.preparation(provision).with_folders(&folders).pin(recording)?)
         })
     }

@@ -20,7 +20,7 @@ use disturbance::Disturbance;
 use preemptlab_backend_qemu::Vm;
 use preemptlab_experiment::Experiment;
 use preemptlab_lab::{Kernels, Preparation, Prepared, embed};
-use preemptlab_model::{CellInputs, Digest};
+use preemptlab_model::{Arch, CellInputs, Digest};
 use preemptlab_protocol::Message;
 use preemptlab_provision::{Options, Provision, Store};
 use preemptlab_recording::TraceFolder;
@@ -515,7 +515,7 @@ impl Bench {
         fs::copy(sources("prices").join("fixture.toml"), folder.join("fixture.toml")).unwrap();
         let experiment = Experiment::parse(text).unwrap();
         let (experiment, folders) = embed(experiment, folder).unwrap();
-        let provision = Provision::new(store(), Options::default(), &|_| ());
+        let provision = Provision::new(store(), Arch::default(), Options::default(), &|_| ());
         let prepared = Preparation::new(provision, None).with_folders(&folders).resolve(experiment);
         Self { folder: folder.to_owned(), prepared: prepared.unwrap() }
     }

@@ -1,8 +1,12 @@
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
-/// Processor architecture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// Processor architecture. Experiments, profiles and recordings write it under the key `arch`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Arch {
     /// x86-64, which Debian calls amd64.
     #[default]
@@ -12,7 +16,7 @@ pub enum Arch {
 /// Names of an architecture in Debian, GNU, Linux and QEMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform {
-    /// The architecture of Debian's packages (`dpkg --print-architecture`).
+    /// The architecture of Debian's packages (`dpkg --print-architecture`), and the value of the key `arch`.
     pub debian: &'static str,
     /// GNU's triplet, which is also the name of Debian's folder of libraries (multiarch).
     pub triplet: &'static str,
@@ -50,6 +54,11 @@ impl Arch {
     /// Every architecture of guests.
     pub const ALL: [Self; 1] = [Self::Amd64];
 
+    /// Returns whether it is that of a machine of which no architecture is said. Recordings leave it out.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Returns the names of an architecture.
     pub const fn platform(self) -> &'static Platform {
         match self {
@@ -67,6 +76,34 @@ impl Arch {
                 qemu_program: "qemu-system-x86_64",
             },
         }
+    }
+}
+
+/// An architecture has this name, and none that guests can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`arch = {0:?}` is not known; the known architectures are {known}", known = known())]
+pub struct ParseArchError(String);
+
+/// Returns the names of all architectures, in words.
+fn known() -> String {
+    Arch::ALL.map(|arch| format!("{:?}", arch.platform().debian)).join(", ")
+}
+
+impl FromStr for Arch {
+    type Err = ParseArchError;
+
+    fn from_str(name: &str) -> Result<Self, ParseArchError> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|arch| arch.platform().debian == name)
+            .ok_or_else(|| ParseArchError(name.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Arch {
+    type Error = ParseArchError;
+
+    fn try_from(name: String) -> Result<Self, ParseArchError> {
+        name.parse()
     }
 }
 
@@ -93,6 +130,20 @@ mod tests {
             for name in [platform.qemu_package, &platform.package_suffix()] {
                 name.parse::<PackageName>().unwrap();
             }
+        }
+    }
+
+    #[test]
+    fn an_architecture_is_written_as_it_is_read() {
+        for arch in Arch::ALL {
+            let text = format!("{:?}", arch.platform().debian);
+            assert_eq!(serde_json::to_string(&arch).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Arch>(&text).unwrap(), arch);
+        }
+        for name in ["arm64", "riscv64", "Amd64", "x86_64", ""] {
+            let said = serde_json::from_str::<Arch>(&format!("{name:?}")).unwrap_err().to_string();
+            let known = "is not known; the known architectures are \"amd64\"";
+            assert!(said.starts_with(&format!("`arch = {name:?}` {known}")), "{said}");
         }
     }
 

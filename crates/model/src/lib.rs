@@ -49,7 +49,7 @@ mod topology;
 mod units;
 mod version;
 
-pub use arch::{Arch, Platform};
+pub use arch::{Arch, ParseArchError, Platform};
 pub use backend::{BackendKind, ParseBackendError};
 pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs, TookTurns, of_machine};
 pub use cell_cost::{CellCost, Checked, PricesOf};

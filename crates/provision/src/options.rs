@@ -1,12 +1,8 @@
 use std::path::PathBuf;
 
-use preemptlab_model::Arch;
-
 /// Choices of a person about packages.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Architecture of guests: of their kernels, modules and programs.
-    pub guest: Arch,
     /// Debian's main archive; `None` for that of the machine's own apt.
     pub mirror: Option<String>,
     /// Use suites whose release file is older than it may be.

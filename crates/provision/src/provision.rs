@@ -41,9 +41,9 @@ pub struct Provision<'a> {
 }
 
 impl<'a> Provision<'a> {
-    /// Keeps the store and the options; the first request opens and fetches.
-    pub fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
-        Self { supplies: Supplies::new(store, options, on_event) }
+    /// Keeps the store, the architecture of guests and the options; the first request opens and fetches.
+    pub fn new(store: Store, guest: Arch, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
+        Self { supplies: Supplies::new(store, guest, options, on_event) }
     }
 
     /// Tells the observer.
@@ -109,7 +109,7 @@ impl<'a> Provision<'a> {
 
     /// Returns the architecture of guests.
     pub fn guest(&self) -> Arch {
-        self.supplies.options.guest
+        self.supplies.arch
     }
 
     /// Returns the store.

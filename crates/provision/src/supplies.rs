@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use preemptlab_model::Platform;
+use preemptlab_model::{Arch, Platform};
 
 use crate::{
     AptError, Event, Options, Store, StoreError, StoreLock,
@@ -15,6 +15,8 @@ use crate::{
 /// The store, the package lists, which are prepared on first use, once, and the user's choices.
 pub(crate) struct Supplies<'a> {
     pub(crate) store: Store,
+    /// Architecture of guests: of their kernels, modules and programs.
+    pub(crate) arch: Arch,
     pub(crate) options: Options,
     lists: OnceCell<Lists>,
     /// Whether kernels are built that the store does not have.
@@ -25,9 +27,15 @@ pub(crate) struct Supplies<'a> {
 }
 
 impl<'a> Supplies<'a> {
-    pub(crate) fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        arch: Arch,
+        options: Options,
+        on_event: &'a dyn Fn(Event),
+    ) -> Self {
         Self {
             store,
+            arch,
             options,
             lists: OnceCell::new(),
             builds: true,
@@ -38,7 +46,7 @@ impl<'a> Supplies<'a> {
 
     /// Returns the names of the guests' architecture.
     pub(crate) fn guest(&self) -> &'static Platform {
-        self.options.guest.platform()
+        self.arch.platform()
     }
 
     /// Locks the store.

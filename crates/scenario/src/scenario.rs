@@ -1,3 +1,4 @@
+use preemptlab_model::Arch;
 use preemptlab_protocol::script::{Operation, Script, Step};
 
 use crate::{Expectation, names::Names};
@@ -8,6 +9,7 @@ pub struct Scenario {
     pub(crate) name: String,
     pub(crate) variant: Option<Variant>,
     pub(crate) description: String,
+    pub(crate) arch: Arch,
     pub(crate) cpus: u32,
     pub(crate) script: Script,
     pub(crate) names: Names,
@@ -42,6 +44,11 @@ impl Scenario {
     /// Returns its description.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// Returns the architecture of its machine.
+    pub fn arch(&self) -> Arch {
+        self.arch
     }
 
     /// Returns the number of CPUs of its machine.

@@ -155,6 +155,8 @@ fn what_makes_no_sense_is_refused() {
     for (from, to, message) in [
         ("format = 1", "format = 2", "format is not known"),
         ("\"all\"", "\"All\"", "cannot be a name"),
+        ("cpus = 2", "cpus = 2\narch = \"riscv64\"", "`arch = \"riscv64\"` is not known"),
+        ("cpus = 2", "cpus = 2\narch = 1", "an integer stands here"),
         ("cpus = 2", "cpus = 9", "not possible"),
         ("cpus = 2", "cpus = \"2\"", "a string stands here"),
         ("cpus = 2", "cpus = 1", "no CPU 1"),

@@ -8,7 +8,7 @@ use std::{
 use preemptlab_experiment::{
     CostSource, Experiment, FORMAT, Factors, KernelLevel, MachineSpec, Replicates,
 };
-use preemptlab_model::{Digest, Name, Settings};
+use preemptlab_model::{Arch, Digest, Name, Settings};
 use preemptlab_scenario::Scenario;
 use preemptlab_workload::Workload;
 
@@ -48,7 +48,7 @@ pub fn batches<'a>(
     under: Under<'_>,
     is_one_folder: bool,
 ) -> Result<Vec<Batch<'a>>> {
-    let mut groups: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Arch, u32, bool), Vec<usize>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     let mut files: BTreeMap<&str, &Path> = BTreeMap::new();
     for (place, Loaded { path, scenario }) in loaded.iter().enumerate() {
@@ -58,14 +58,15 @@ pub fn batches<'a>(
             let message = format!("{}: there is another scenario `{name}`", path.display());
             return Err(Error::Unusable(message));
         }
-        groups.entry((scenario.cpus(), scenario.needs_module())).or_default().push(place);
+        let machine = (scenario.arch(), scenario.cpus(), scenario.needs_module());
+        groups.entry(machine).or_default().push(place);
     }
     if is_one_folder && groups.len() > 1 {
         let message = "these scenarios are for different machines and need several recordings; \
                        leave --out away, or name them one by one";
         return Err(Error::Unusable(message.into()));
     }
-    let batch = |((cpus, needs_module), places): ((u32, bool), Vec<usize>)| {
+    let batch = |((arch, cpus, needs_module), places): ((Arch, u32, bool), Vec<usize>)| {
         let scenarios: Vec<_> =
             places.iter().map(|place| (*place, &loaded[*place].scenario)).collect();
         let (name, description) = match &scenarios[..] {
@@ -88,6 +89,7 @@ pub fn batches<'a>(
             factors: factors(under, cpus),
             replicates: Replicates { count: 1, ..Replicates::default() },
             machine: MachineSpec {
+                arch,
                 prices: CostSource::of_no_name(),
                 modules,
                 ..MachineSpec::default()

@@ -4,6 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use preemptlab_analysis::offers::{OfferedKernel, Offers};
+use preemptlab_experiment::MachineSpec;
 use preemptlab_lab::{Blame, OrBlame};
 use preemptlab_model::KernelConfig;
 use preemptlab_provision::{Build, Offer};
@@ -37,7 +38,8 @@ pub struct Kernels {
 pub fn execute(args: &Kernels, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let shown = Shown::new(output);
     let lab = lab::here(store, None, &args.packages, &shown);
-    let kernels = lab.provide(lab.open_store()?, |provision| {
+    let guest = MachineSpec::default().arch;
+    let kernels = lab.provide(lab.open_store()?, guest, |provision| {
         Ok(if args.all {
             provision
                 .builds()

@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use preemptlab_model::Digest;
+use preemptlab_model::{Arch, Digest};
 use preemptlab_provision::{Options, Provision, Store};
 
 use super::common::lasting_store;
@@ -28,7 +28,7 @@ const BASE: &str = "debian";
 pub fn unpacked(folder: &Path) -> PathBuf {
     let store = Store::open(lasting_store()).unwrap();
     let on_event = |_| ();
-    let provision = Provision::new(store, Options::default(), &on_event);
+    let provision = Provision::new(store, Arch::default(), Options::default(), &on_event);
     let packages = provision.packages(&[PACKAGE], &[]).unwrap();
     let (_, deb) = packages.iter().find(|(package, _)| package.name == PACKAGE).unwrap();
     let run = |program: &str, arguments: &[&str]| {

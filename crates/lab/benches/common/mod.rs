@@ -10,6 +10,7 @@ use std::{
 
 use preemptlab_experiment::Experiment;
 use preemptlab_lab::{Preparation, Prepared};
+use preemptlab_model::Arch;
 use preemptlab_provision::{Options, Provision, Store};
 
 /// Brings all that the quick study needs into the store that preemptlab itself would use.
@@ -27,7 +28,7 @@ pub fn prepare_text(text: &str) -> Prepared {
         cache.unwrap_or_else(|| folder("HOME").expect("a home").join(".cache")).join("preemptlab")
     });
     let store = Store::open(store).expect("a store");
-    let provision = Provision::new(store, Options::default(), &|_| ());
+    let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
     Preparation::new(provision, None).resolve(experiment).expect("everything that it needs")
 }
 

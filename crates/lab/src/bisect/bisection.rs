@@ -51,7 +51,8 @@ pub fn bisect(lab: &Lab<'_>, request: &BisectRequest<'_>) -> Result<Bisected> {
     let question = question(request)?;
     let margins =
         Margins::gate().with(request.margins).map_err(|error| Error::user(error.to_string()))?;
-    let (searched, search, out) = Searched::open(lab, &request.between, request.out, question)?;
+    let BisectRequest { between, experiment, out, .. } = *request;
+    let (searched, search, out) = Searched::open(lab, &between, experiment, out, question)?;
     Bisection { lab, request, margins, out, searched, search }.run()
 }
 

@@ -7,12 +7,13 @@ use std::{
 };
 
 use preemptlab_analysis::bisection::short;
+use preemptlab_experiment::Overrides;
 use preemptlab_files::OutFolder;
-use preemptlab_model::{Digest, KernelRef};
+use preemptlab_model::{Arch, Digest, KernelRef};
 use preemptlab_provision::check_owner;
 
 use super::{Claim, Ends, Search};
-use crate::{Blame, Error, Lab, OrBlame, Result, chosen};
+use crate::{Blame, Error, Lab, OrBlame, Result, chosen, gate};
 
 /// Packaged kernels of a distribution and a flavour from one version or series to another, both
 /// included.
@@ -88,10 +89,11 @@ pub enum Searched {
 }
 
 impl Searched {
-    /// Opens a search. Returns also its folder.
+    /// Opens a search in cells of an experiment's machine. Returns also its folder.
     pub fn open(
         lab: &Lab<'_>,
         between: &Between<'_>,
+        experiment: Option<&Path>,
         out: Option<&Path>,
         question: String,
     ) -> Result<(Self, Search, OutFolder)> {
@@ -101,7 +103,8 @@ impl Searched {
         };
         match *between {
             Between::Kernels(range) => {
-                let names = packaged(lab, range)?;
+                let wanted = gate::wanted(experiment, &Overrides::default())?;
+                let names = packaged(lab, range, wanted.experiment.machine.arch)?;
                 let texts: Vec<String> = names.iter().map(ToString::to_string).collect();
                 let out = folder(Digest::of_json(&(&texts, &question)));
                 let claim = Claim::new(&out)?;
@@ -174,8 +177,8 @@ fn check(repository: &Path, config: Option<&str>, build_scripts: bool) -> Result
 }
 
 /// Lists the packaged kernels of a range, the oldest first.
-fn packaged(lab: &Lab<'_>, range: &KernelRange) -> Result<Vec<KernelRef>> {
-    let kernels = lab.provide(lab.open_store()?, |provision| {
+fn packaged(lab: &Lab<'_>, range: &KernelRange, guest: Arch) -> Result<Vec<KernelRef>> {
+    let kernels = lab.provide(lab.open_store()?, guest, |provision| {
         provision.builds_between(range.ends.each_ref()).or_blame(Blame::User)
     })?;
     match kernels.len() {

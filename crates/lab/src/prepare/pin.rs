@@ -140,6 +140,7 @@ mod tests {
     use std::{collections::BTreeMap, fs};
 
     use preemptlab_experiment::{RecordingWriter, manifest_on};
+    use preemptlab_model::Arch;
     use preemptlab_provision::{Options, Store};
 
     use super::*;
@@ -175,8 +176,12 @@ mod tests {
         let experiment = Experiment::parse(&text).unwrap();
         let on_event = |_| ();
         let store = Store::open(folder.path().join("store")).unwrap();
-        let lab =
-            || Preparation::new(Provision::new(store.clone(), Options::default(), &on_event), None);
+        let lab = || {
+            Preparation::new(
+                Provision::new(store.clone(), Arch::default(), Options::default(), &on_event),
+                None,
+            )
+        };
         let name = &experiment.factors.kernel[0].kernel;
         let kernel = lab().provision.kernel(name).unwrap().kernel;
         let packages = Vec::new();

@@ -93,7 +93,12 @@ pub fn from_seed(
     check_allowed(manifest.experiment.machine.memory_mib)?;
     let contents = contents(manifest);
     seed::unpack(store, &contents, seed, on_event)?;
-    let provision = Provision::new(store.clone(), Options::default(), on_event);
+    let provision = Provision::new(
+        store.clone(),
+        manifest.experiment.machine.arch,
+        Options::default(),
+        on_event,
+    );
     let lab = Preparation::new(provision, None);
     let command = match &manifest.qemu {
         Some(recorded) => lab.qemu_again(recorded)?,

@@ -84,7 +84,7 @@ impl KernelSource for OwnFile<'_> {
 mod tests {
     use std::fs;
 
-    use preemptlab_model::Digest;
+    use preemptlab_model::{Arch, Digest};
 
     use super::*;
     use crate::{Options, Store};
@@ -102,7 +102,7 @@ mod tests {
     fn a_file_is_kept_with_the_configuration_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store")).unwrap();
-        let supplies = Supplies::new(store, Options::default(), &|_| ());
+        let supplies = Supplies::new(store, Arch::default(), Options::default(), &|_| ());
         let file = |path: &Path| OwnFile { image: path, modules: None }.resolve(&supplies);
         let path = folder.path().join("bzImage");
         fs::write(&path, image("6.12.1-mine")).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     fn what_is_no_kernel_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store")).unwrap();
-        let supplies = Supplies::new(store, Options::default(), &|_| ());
+        let supplies = Supplies::new(store, Arch::default(), Options::default(), &|_| ());
         let file = |path: &Path| OwnFile { image: path, modules: None }.resolve(&supplies);
         let path = folder.path().join("vmlinux");
         assert!(matches!(file(&path), Err(KernelError::Own { .. })));

@@ -1,17 +1,26 @@
-//! Reads the tables that belong to no thread of the scenario: futexes, and the kernel's own
+//! Reads what belongs to no thread of the scenario: the architecture, futexes, and the kernel's own
 //! threads.
 
+use preemptlab_model::{Arch, ParseArchError};
 use preemptlab_protocol::script::{KernelThread, NAME_BYTES_MAX};
 
 use crate::{error::Refusal, names::Names};
 
 use super::{
-    fields::{self, Fields},
+    fields::{self, Fields, Node},
     thread::policy,
 };
 
 /// The most entries for kernel threads.
 const KERNEL_THREADS_MAX: usize = 16;
+
+/// Returns the architecture of the guest.
+pub(super) fn arch(node: &Node<'_>) -> Result<Arch, Refusal> {
+    fields::text(node)?.parse().map_err(|error: ParseArchError| {
+        let help = "leave it out: every scenario plays on every architecture";
+        Refusal::new(node.span(), error.to_string(), help)
+    })
+}
 
 /// Returns for each futex, by its number, whether it lends priorities.
 pub(super) fn futexes(file: &Fields<'_, '_>, names: &Names) -> Result<Vec<bool>, Refusal> {

@@ -23,10 +23,11 @@ use name::{comm, plain_name};
 use step::StepReader;
 
 /// The keys at the top of the file.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "format",
     "name",
     "description",
+    "arch",
     "cpus",
     "end",
     "thread",
@@ -101,6 +102,7 @@ fn scenario(text: &str, file: &Fields<'_, '_>) -> Result<Scenario, Refusal> {
     let name = file.need("name")?;
     let name = plain_name(fields::text(name)?, name, SCENARIO_NAME_BYTES_MAX)?;
     let description = file.get("description").map(fields::text).transpose()?.unwrap_or_default();
+    let arch = file.get("arch").map(machine::arch).transpose()?.unwrap_or_default();
     let cpus = file.get("cpus").map(|node| fields::integer_to(node, 1..=CPUS_MAX)).transpose()?;
     let cpus = u32::try_from(cpus.unwrap_or(1)).unwrap_or(1);
     let end = file.need("end")?;
@@ -142,5 +144,5 @@ fn scenario(text: &str, file: &Fields<'_, '_>) -> Result<Scenario, Refusal> {
     }
     let expectations = expect::expectations(text, file, &script)?;
     let description = description.to_owned();
-    Ok(Scenario { name, variant: None, description, cpus, script, names, expectations })
+    Ok(Scenario { name, variant: None, description, arch, cpus, script, names, expectations })
 }

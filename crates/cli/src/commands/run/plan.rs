@@ -34,7 +34,7 @@ pub fn show(
         sketch.borrow_mut().resolve(name, kernel);
         draw();
     };
-    let prepared = lab.provide(store, |provision| {
+    let prepared = lab.provide(store, wanted.experiment.machine.arch, |provision| {
         let preparation = lab.preparation(provision.without_builds());
         let preparation = preparation.with_folders(&wanted.folders).telling(&on_kernel);
         Ok(preparation.resolve(wanted.experiment.clone())?)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use preemptlab_experiment::{Repeated, Replicates};
+use preemptlab_experiment::{MachineSpec, Repeated, Replicates};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::{Lab, PrepareError, WriteError, Written, chosen, write_repeated};
 use preemptlab_model::{KernelRef, PackageName, PreemptMode};
@@ -42,7 +42,8 @@ pub fn write(
     lab: &Lab<'_>,
 ) -> exit::Result<(OutFolder, Written)> {
     // Before anything else is brought here, and with the program's own path.
-    let program = lab.provide(lab.open_store()?, |provision| {
+    let guest = MachineSpec::default().arch;
+    let program = lab.provide(lab.open_store()?, guest, |provision| {
         let found = provision.program(command.program(), &args.package);
         Ok(found.map_err(PrepareError::from)?)
     })?;
