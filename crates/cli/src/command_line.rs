@@ -131,7 +131,7 @@ mod tests {
         ("explain x what-if preemptible=f", &["patched"]),
         ("explain x trace --out y", &[]),
         ("gate x y", &["gate"]),
-        ("bisect --good x --bad y", &["bisection"]),
+        ("bisect x..y", &["bisection"]),
         ("recommend x", &["recommendation"]),
         ("verify x", &["verification", "comparison"]),
         ("export x", &[]),

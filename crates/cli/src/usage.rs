@@ -9,7 +9,7 @@ use clap::{
 use crate::{args::Format, command_line::Cli};
 
 /// A value for each kind of value, by the name that the help calls it.
-const VALUES: [(&str, &str); 54] = [
+const VALUES: [(&str, &str); 53] = [
     ("EXPERIMENT", "studies/quick.toml"),
     ("FILE|RUN", "studies/quick.toml"),
     ("RUN", "runs/quick"),
@@ -56,8 +56,7 @@ const VALUES: [(&str, &str); 54] = [
     ("COUNT|TIME", "60"),
     ("PROFILE", "instructions"),
     ("CONFIG", "lab"),
-    ("REV", "v6.12"),
-    ("FIRST..LAST", "debian:6.12..7.2"),
+    ("GOOD..BAD", "v6.12..v6.13"),
     ("FUNCTION", "exit_mmap"),
     ("preemptible=FUNCTION|cut=FUNCTION:TIME", "preemptible=exit_mmap"),
     ("[LABEL=]KERNEL", "debian:6.12-rt"),
@@ -66,8 +65,9 @@ const VALUES: [(&str, &str); 54] = [
     ("SECONDS", "10s"),
 ];
 
-/// Words that commands and options were called by, with their present form.
-const RENAMED: [(&str, &str); 36] = [
+/// Words that commands and options were called by, with their present form. The former option of one verb alone
+/// stands behind that verb.
+const RENAMED: [(&str, &str); 39] = [
     ("plan", "preemptlab run EXPERIMENT --dry-run"),
     ("scenario", "preemptlab run SCENARIO..."),
     ("history", "preemptlab compare RUN... --by kernel"),
@@ -107,12 +107,16 @@ const RENAMED: [(&str, &str); 36] = [
     ("--mode", "--preempt MODES"),
     ("--svg", "--format svg=FOLDER"),
     ("--html", "--format html=FILE"),
+    // Former options of `bisect`.
+    ("bisect --good", "preemptlab bisect GOOD..BAD"),
+    ("bisect --bad", "preemptlab bisect GOOD..BAD"),
+    ("bisect --kernels", "preemptlab bisect debian:6.12..7.2"),
 ];
 
 /// Adds advice to a mistake: the new spelling of an old word, the formats that there are, or an example
 /// of a value that is missing or invalid.
 pub fn with_help(mut error: Error, arguments: &[String]) -> Error {
-    if let Some(tip) = renamed(&error).or_else(|| unwritten(&error)) {
+    if let Some(tip) = renamed(&error, arguments).or_else(|| unwritten(&error)) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::SuggestedArg);
@@ -122,14 +126,18 @@ pub fn with_help(mut error: Error, arguments: &[String]) -> Error {
 }
 
 /// Names the present form of an old word.
-fn renamed(error: &Error) -> Option<String> {
+fn renamed(error: &Error, arguments: &[String]) -> Option<String> {
     let word = match error.kind() {
         ErrorKind::InvalidSubcommand => error.get(ContextKind::InvalidSubcommand)?,
         ErrorKind::UnknownArgument => error.get(ContextKind::InvalidArg)?,
         _ => return None,
     };
     let ContextValue::String(word) = word else { return None };
-    let (_, new) = RENAMED.into_iter().find(|(old, _)| old == word)?;
+    let is_old = |old: &str| match old.split_once(' ') {
+        Some((verb, option)) => option == word && arguments.iter().any(|argument| argument == verb),
+        None => old == word,
+    };
+    let (_, new) = RENAMED.into_iter().find(|(old, _)| is_old(old))?;
     Some(format!("this is written today as `{new}`"))
 }
 
@@ -242,7 +250,7 @@ mod tests {
     /// The most verbs, options of all of them, and options of `run`. A further one replaces another
     /// (docs/figures.md).
     const VERBS_MAX: usize = 12;
-    const OPTIONS_MAX: usize = 169;
+    const OPTIONS_MAX: usize = 166;
     const OPTIONS_OF_RUN_MAX: usize = 26;
 
     fn built() -> Command {
@@ -330,6 +338,9 @@ mod tests {
             ("explain runs/x --what-if cut=a:1us", "explain RUN what-if CHANGE..."),
             ("explain runs/x --export ftrace --out x", "explain RUN trace"),
             ("explain runs/x fair", "explain RUN --fair"),
+            ("bisect --good v6.12 --bad HEAD", "bisect GOOD..BAD"),
+            ("bisect x.toml --bad HEAD --good v6.12", "bisect GOOD..BAD"),
+            ("bisect --kernels debian:6.12..7.2", "bisect debian:6.12..7.2"),
         ] {
             let said = mistake(line);
             let tip = format!("tip: this is written today as `preemptlab {new}");
@@ -347,7 +358,7 @@ mod tests {
         for (line, value) in [
             ("explain runs/x --format csv", "csv"),
             ("explain runs/x trace --format json --out x", "json"),
-            ("bisect --kernels debian:6.12..7.2 --format markdown", "markdown"),
+            ("bisect debian:6.12..7.2 --format markdown", "markdown"),
             ("export runs/x --format json", "json"),
         ] {
             let said = mistake(line);

@@ -187,9 +187,8 @@ const CASES: [Case; 20] = [
 ];
 
 const EMPTY_LINKS: [Left; 3] = [Left::LinkToNothing, Left::OpenToAll, Left::OpenToAllSticky];
-const BISECT: [&str; 5] = ["bisect", "--repo=repo", "--good=main~1", "--bad=main", "--metric=x"];
-const BISECT_OUT: [&str; 6] =
-    ["bisect", "--repo=repo", "--good=main~1", "--bad=main", "--metric=x", "--out=out"];
+const BISECT: [&str; 4] = ["bisect", "main~1..main", "--repo=repo", "--metric=x"];
+const BISECT_OUT: [&str; 5] = ["bisect", "main~1..main", "--repo=repo", "--metric=x", "--out=out"];
 const SHARD: [&str; 4] = ["cluster", "work", "run", "1/2"];
 const SHARD_OUT: [&str; 6] = ["cluster", "work", "run", "1/2", "--out", "part"];
 
@@ -317,10 +316,9 @@ fn a_picture_is_not_written_through_a_link() {
 fn a_refused_search_leaves_no_folder() {
     let desk = Desk::new();
     repository(&desk);
-    for [good, bad] in [["main", "main~1"], ["main", "main"], ["nowhere", "main"]] {
-        let ends = [format!("--good={good}"), format!("--bad={bad}")];
-        let said = limited(&desk, &["bisect", "--repo=repo", &ends[0], &ends[1]]);
+    for range in ["main..main~1", "main..HEAD", "nowhere..main"] {
+        let said = limited(&desk, &["bisect", range, "--repo=repo"]);
         assert_eq!(said.code, 2, "{said:?}");
-        assert!(!desk.path("runs").exists(), "{good} {bad}");
+        assert!(!desk.path("runs").exists(), "{range}");
     }
 }

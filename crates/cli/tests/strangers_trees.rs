@@ -245,9 +245,8 @@ fn bisect_leaves_nothing_where_it_refuses() {
     let desk = Desk::new();
     let tree = Tree::new(&desk);
     tree.commit();
-    let search = |repository: &str| {
-        bounded(&desk, &["bisect", "--good", "HEAD~1", "--bad", "HEAD", "--repo", repository])
-    };
+    let search =
+        |repository: &str| bounded(&desk, &["bisect", "HEAD~1..HEAD", "--repo", repository]);
     tree.mode(".git/config", 0o666);
     search("linux").fails(2, &["every user can write to", "--allow-build-scripts"]);
     tree.mode(".git/config", 0o644);

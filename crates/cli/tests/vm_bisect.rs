@@ -59,7 +59,8 @@ fn history(source: &Source) -> Vec<String> {
 /// Returns the command that searches the history.
 fn bisect(desk: &Desk, source: &Source, commits: &[String], further: &[&str]) -> Command {
     let repository = source.path().to_str().unwrap();
-    let ends = ["bisect", "--repo", repository, "--good", &commits[0], "--bad", &commits[COMMITS]];
+    let range = format!("{}..{}", commits[0], commits[COMMITS]);
+    let ends = ["bisect", &range, "--repo", repository];
     let mut command = desk.lasting_command(&[&ends[..], &["--format", "json"], further].concat());
     command.stderr(Stdio::inherit());
     command

@@ -2,19 +2,22 @@
 
 mod found;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
 use preemptlab_analysis::bisection::Found;
 use preemptlab_lab::{
     Budget,
-    bisect::{Between, BisectRequest, KernelRange, bisect},
+    bisect::{Between, BisectRange, BisectRequest, bisect},
 };
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
 use crate::{
-    args::{Format, Machines, Packages, formats, written_path},
+    args::{Format, Machines, Packages, formats, refuse, written_path},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -24,21 +27,30 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  preemptlab bisect --good v6.12 --bad HEAD
-  preemptlab bisect --good v6.12 --bad v6.13 --repo ../linux --metric wakeup.fifo.max
-  preemptlab bisect --good HEAD~40 --bad HEAD --cause tcp_v4_rcv
-  preemptlab bisect --kernels debian:6.12..7.2
-  preemptlab bisect --kernels debian:6.12-rt..7.2-rt --metric wakeup.fifo.p99
+  preemptlab bisect v6.12..HEAD
+  preemptlab bisect v6.12..v6.13 --repo ../linux --metric wakeup.fifo.max
+  preemptlab bisect HEAD~40..HEAD mine.toml --cause tcp_v4_rcv
+  preemptlab bisect debian:6.12..7.2
+  preemptlab bisect debian:6.12-rt..7.2-rt --metric wakeup.fifo.p99
 
 Exit codes: 0 the commit or kernel was found, 1 the bad revision is no worse than the good one, 3 it could not be
 decided, or commits that cannot be tested hide it.")]
 pub struct BisectArgs {
-    /// The experiment that measures each commit, a TOML file [default: a small one with hackbench,
-    /// studies/gate.toml]
+    /// A revision that is as it should be and a later one that is worse; or two packaged kernels of
+    /// one flavour, between which every version on offer is searched
+    #[arg(value_name = "GOOD..BAD")]
+    pub range: BisectRange,
+    /// The experiment that measures each commit or kernel, a TOML file [default: a small one with
+    /// hackbench, studies/gate.toml]
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<PathBuf>,
-    #[command(flatten)]
-    pub between: BetweenArgs,
+    /// The repository of the revisions, which is only read [default: .]
+    #[arg(long, value_name = "PATH")]
+    pub repo: Option<PathBuf>,
+    /// Configuration of the revisions' kernels: lab, debian or a file, and symbols, as in
+    /// lab+HZ_1000=y
+    #[arg(long, value_name = "CONFIG")]
+    pub config: Option<String>,
     /// Look for the commit that made this metric worse [default: what is worse in the bad revision]
     #[arg(long, value_name = "METRIC", conflicts_with = "cause")]
     pub metric: Option<String>,
@@ -71,41 +83,18 @@ pub struct BisectArgs {
     pub packages: Packages,
 }
 
-/// Two ends of a search, on the command line.
-#[derive(Args, Debug)]
-pub struct BetweenArgs {
-    /// A revision that is as it should be
-    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
-    pub good: Option<String>,
-    /// A later one that is worse
-    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
-    pub bad: Option<String>,
-    /// The repository, which is only read
-    #[arg(long, value_name = "PATH", default_value = ".")]
-    pub repo: PathBuf,
-    /// Search Debian's packaged kernels instead, from one that is as it should be to a later one that
-    /// is worse: every version on offer, of one flavour
-    #[arg(
-        long,
-        value_name = "FIRST..LAST",
-        conflicts_with_all = ["good", "bad", "repo", "config"]
-    )]
-    pub kernels: Option<KernelRange>,
-    /// Configuration of the kernels: lab, debian or a file, and symbols, as in lab+HZ_1000=y
-    #[arg(long, value_name = "CONFIG")]
-    pub config: Option<String>,
-}
-
-impl BetweenArgs {
+impl BisectArgs {
     fn between(&self) -> exit::Result<Between<'_>> {
-        match (&self.kernels, &self.good, &self.bad) {
-            (Some(range), ..) => Ok(Between::Kernels(range)),
-            (None, Some(good), Some(bad)) => {
-                let (repository, config) = (&*self.repo, self.config.as_deref());
-                Ok(Between::Commits { good, bad, repository, config })
+        match &self.range {
+            BisectRange::Commits { good, bad } => {
+                let repository = self.repo.as_deref().unwrap_or(Path::new("."));
+                Ok(Between::Commits { good, bad, repository, config: self.config.as_deref() })
             }
-            // The command line asks for them.
-            _ => Err(exit::unusable("name --good and --bad, or --kernels")),
+            BisectRange::Kernels(range) => {
+                let given = [(self.repo.is_some(), "--repo"), (self.config.is_some(), "--config")];
+                refuse(&given, "packaged kernels are not built from a repository")?;
+                Ok(Between::Kernels(range))
+            }
         }
     }
 }
@@ -117,7 +106,7 @@ pub fn execute(
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let request = BisectRequest {
-        between: args.between.between()?,
+        between: args.between()?,
         experiment: args.experiment.as_deref(),
         metric: args.metric.as_deref(),
         cause: args.cause.as_deref(),

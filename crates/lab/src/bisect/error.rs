@@ -12,7 +12,7 @@ pub enum BisectError {
     /// The good commit is not an ancestor of the bad one.
     #[error(
         "{good} (good) is no ancestor of {bad} (bad): {}", match reversed {
-            true => "it is the other way round; change --good and --bad",
+            true => "it is the other way round; the older one stands first",
             false => "the two have different histories, and git can bisect only one",
         }
     )]
