@@ -1,3 +1,6 @@
+/// All samples, in the parts by which quantiles are named.
+const WHOLE: u32 = 100_000;
+
 /// Value of a rank, as far as a histogram tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranked {
@@ -93,15 +96,16 @@ impl Histogram {
         self.counts().map(|(value, count)| u128::from(value) * u128::from(count)).sum()
     }
 
-    /// Returns the quantile by nearest rank: of `n` samples in ascending order the one at rank
-    /// `ceil(n * permille / 1000)`, at least the first. It is a value that occurred; nothing is
+    /// Returns the quantile by nearest rank, in hundred-thousandths as of
+    /// [`Statistic::Quantile`](crate::Statistic::Quantile): of `n` samples in ascending order the one at rank
+    /// `ceil(n * parts / 100000)`, at least the first. It is a value that occurred; nothing is
     /// interpolated. A rank among the overflow gives the maximum, which bounds it from above.
-    pub fn quantile(&self, permille: u32) -> Option<u64> {
-        let rank = (u128::from(self.count()) * u128::from(permille.min(1000))).div_ceil(1000);
+    pub fn quantile(&self, parts: u32) -> Option<u64> {
+        let rank = self.rank(parts);
         let mut seen = 0;
         for (value, count) in self.counts() {
             seen += u128::from(count);
-            if seen >= rank.max(1) {
+            if seen >= rank {
                 return Some(value);
             }
         }
@@ -110,14 +114,18 @@ impl Histogram {
 
     /// Returns the quantile as [`Histogram::quantile`] does, or the value of the last bucket that it is
     /// above; `None` without samples.
-    pub fn ranked(&self, permille: u32, bucket_last: u64) -> Option<Ranked> {
-        let count = self.count();
-        let rank = (u128::from(count) * u128::from(permille.min(1000))).div_ceil(1000).max(1);
+    pub fn ranked(&self, parts: u32, bucket_last: u64) -> Option<Ranked> {
+        let (count, rank) = (self.count(), self.rank(parts));
         let is_beyond = rank > u128::from(count - self.overflow) && rank < u128::from(count);
         match is_beyond {
             true => Some(Ranked::Above(bucket_last)),
-            false => self.quantile(permille).map(Ranked::Value),
+            false => self.quantile(parts).map(Ranked::Value),
         }
+    }
+
+    fn rank(&self, parts: u32) -> u128 {
+        let parts = u128::from(parts.min(WHOLE));
+        (u128::from(self.count()) * parts).div_ceil(WHOLE.into()).max(1)
     }
 }
 
@@ -130,13 +138,13 @@ mod tests {
     #[test]
     fn quantiles_are_nearest_ranks() {
         let histogram = Histogram::new((1..=1000).map(|value| (value, 1)));
-        assert_eq!(histogram.quantile(500), Some(500));
-        assert_eq!(histogram.quantile(990), Some(990));
-        assert_eq!(histogram.quantile(999), Some(999));
-        assert_eq!(histogram.quantile(1000), Some(1000));
+        assert_eq!(histogram.quantile(50_000), Some(500));
+        assert_eq!(histogram.quantile(99_000), Some(990));
+        assert_eq!(histogram.quantile(99_900), Some(999));
+        assert_eq!(histogram.quantile(100_000), Some(1000));
         assert_eq!(histogram.quantile(0), Some(1));
         let histogram = Histogram::new([(7, 2), (9, 1)]);
-        assert_eq!((histogram.quantile(500), histogram.quantile(667)), (Some(7), Some(9)));
+        assert_eq!((histogram.quantile(50_000), histogram.quantile(66_700)), (Some(7), Some(9)));
     }
 
     #[test]
@@ -144,27 +152,33 @@ mod tests {
         let histogram = Histogram::new([(5, 8)]).with_overflow(2, 123_456);
         assert_eq!((histogram.count(), histogram.overflow()), (10, 2));
         assert_eq!((histogram.min(), histogram.max()), (Some(5), Some(123_456)));
-        assert_eq!((histogram.quantile(800), histogram.quantile(801)), (Some(5), Some(123_456)));
+        assert_eq!(
+            (histogram.quantile(80_000), histogram.quantile(80_100)),
+            (Some(5), Some(123_456))
+        );
     }
 
     #[test]
     fn a_rank_beyond_the_buckets_is_known_from_below_and_the_last_one_exactly() {
         let histogram = Histogram::new([(5, 8)]).with_overflow(2, 123);
-        let ranked = |permille| histogram.ranked(permille, 9);
-        assert_eq!(ranked(800), Some(Ranked::Value(5)));
-        assert_eq!(ranked(801), Some(Ranked::Above(9)));
-        assert_eq!(ranked(901), Some(Ranked::Value(123)));
-        assert_eq!(Histogram::default().ranked(500, 9), None);
+        let ranked = |parts| histogram.ranked(parts, 9);
+        assert_eq!(ranked(80_000), Some(Ranked::Value(5)));
+        assert_eq!(ranked(80_100), Some(Ranked::Above(9)));
+        assert_eq!(ranked(90_100), Some(Ranked::Value(123)));
+        assert_eq!(Histogram::default().ranked(50_000, 9), None);
     }
 
     #[test]
     fn nothing_has_no_quantile() {
         let histogram = Histogram::new([(3, 0)]);
-        assert_eq!((histogram.count(), histogram.quantile(500), histogram.max()), (0, None, None));
+        assert_eq!(
+            (histogram.count(), histogram.quantile(50_000), histogram.max()),
+            (0, None, None)
+        );
     }
 
-    fn nearest_rank(samples: &[u64], permille: u32) -> u64 {
-        let rank = (samples.len() * permille as usize).div_ceil(1000).max(1);
+    fn nearest_rank(samples: &[u64], parts: u32) -> u64 {
+        let rank = (samples.len() * parts as usize).div_ceil(WHOLE as usize).max(1);
         samples[rank - 1]
     }
 
@@ -173,7 +187,7 @@ mod tests {
         fn agrees_with_sorted_samples(
             mut left in prop::collection::vec(0..50u64, 1..200),
             right in prop::collection::vec(0..50u64, 0..200),
-            permille in 0..=1000u32,
+            parts in 0..=WHOLE,
         ) {
             let of = |samples: &[u64]| Histogram::new(samples.iter().map(|value| (*value, 1)));
             let mut merged = of(&left);
@@ -181,7 +195,7 @@ mod tests {
             left.extend(right);
             left.sort_unstable();
             prop_assert_eq!(&merged, &of(&left));
-            prop_assert_eq!(merged.quantile(permille), Some(nearest_rank(&left, permille)));
+            prop_assert_eq!(merged.quantile(parts), Some(nearest_rank(&left, parts)));
             prop_assert_eq!(merged.sum(), left.iter().map(|value| u128::from(*value)).sum());
         }
     }

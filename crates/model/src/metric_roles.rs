@@ -18,7 +18,7 @@ pub enum Role {
 }
 
 impl Statistic {
-    /// The quantiles of every latency that a workload measures, in hundred-thousandths; whole per mille.
+    /// The quantiles of every latency that a workload measures, in hundred-thousandths.
     pub const QUANTILES: [u32; 3] = [50_000, 99_000, 99_900];
 }
 

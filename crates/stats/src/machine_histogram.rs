@@ -67,7 +67,7 @@ impl MachineLatency {
         min: u64,
         avg: f64,
     ) -> Option<Self> {
-        let ranked = |permille| histogram.ranked(permille, bucket_last).map(MachineValue::from);
+        let ranked = |parts| histogram.ranked(parts, bucket_last).map(MachineValue::from);
         Some(Self {
             of,
             only: None,
@@ -75,10 +75,10 @@ impl MachineLatency {
             samples: histogram.count(),
             min: MachineValue { value: min, is_above: false },
             avg,
-            p50: ranked(500)?,
-            p99: ranked(990)?,
-            p99_9: ranked(999)?,
-            max: ranked(1000)?,
+            p50: ranked(50_000)?,
+            p99: ranked(99_000)?,
+            p99_9: ranked(99_900)?,
+            max: ranked(100_000)?,
         })
     }
 }

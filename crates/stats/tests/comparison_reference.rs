@@ -72,7 +72,7 @@ fn quantiles_agree() {
         let values = || sample.values.iter().map(|value| (value * 1e4).round() as u64);
         let histogram = Histogram::new(values().map(|value| (value, 1)));
         for (rank, theirs) in ranks.iter().zip(sample.quantiles) {
-            agrees(histogram.quantile(*rank).unwrap() as f64 / 1e4, theirs, &name);
+            agrees(histogram.quantile(*rank * 100).unwrap() as f64 / 1e4, theirs, &name);
         }
     }
 }

@@ -62,7 +62,7 @@ impl Latency {
                 Statistic::Min => us(histogram.min())?,
                 // Where nothing happened there is no mean.
                 Statistic::Avg => (self.mean_us()?, "us", self.avg_resolution_us),
-                Statistic::Quantile(parts) => us(histogram.quantile(parts / 100))?,
+                Statistic::Quantile(parts) => us(histogram.quantile(*parts))?,
                 Statistic::Max => us(histogram.max())?,
                 Statistic::Omitted => (self.omitted? as f64, "periods", 0.0),
             };

@@ -25,7 +25,7 @@ fn one_overflow_of_a_thread_is_its_maximum() {
     assert_eq!(counts, [599_999, 599_999]);
     let all = HistogramSeries::merged(&file.series);
     assert_eq!((all.count(), all.overflow(), all.max()), (1_199_998, 0, Some(493)));
-    assert_eq!(all.quantile(1000), Some(493));
+    assert_eq!(all.quantile(100_000), Some(493));
     // 1,144,318 of 2 us and 55,678 of 3 us.
     assert_eq!(all.counts().collect::<Vec<_>>(), [(2, 1_144_318), (3, 55_678), (387, 1), (493, 1)]);
     let mean = HistogramSeries::mean(&file.series);
@@ -38,9 +38,9 @@ fn a_quantile_among_several_overflows_is_known_from_below() {
     let file = HistogramFile::parse(&text).unwrap();
     let all = HistogramSeries::merged(&file.series);
     assert_eq!(all.count(), 1_199_996 + 30_001);
-    assert_eq!(all.ranked(990, file.bucket_last), Some(Ranked::Above(3)));
-    assert_eq!(all.ranked(500, file.bucket_last), Some(Ranked::Value(2)));
-    assert_eq!(all.ranked(1000, file.bucket_last), Some(Ranked::Value(493)));
+    assert_eq!(all.ranked(99_000, file.bucket_last), Some(Ranked::Above(3)));
+    assert_eq!(all.ranked(50_000, file.bucket_last), Some(Ranked::Value(2)));
+    assert_eq!(all.ranked(100_000, file.bucket_last), Some(Ranked::Value(493)));
     // A sample in no bucket cannot be smaller than the last one.
     text = text.replace("00493", "00002");
     assert!(refusal(&text).contains("30000 samples are in no bucket, yet the maximum 2 has one"));
@@ -102,9 +102,9 @@ fn timerlat_tells_its_contexts_apart() {
     let user = of(HistogramContext::User);
     assert_eq!((user.max(), user.overflow()), (Some(44), 2));
     // Of 1999 samples two are beyond: rank 1998 is known from below.
-    assert_eq!(user.ranked(998, file.bucket_last), Some(Ranked::Value(9)));
-    assert_eq!(user.ranked(999, file.bucket_last), Some(Ranked::Above(9)));
-    assert_eq!(user.ranked(1000, file.bucket_last), Some(Ranked::Value(44)));
+    assert_eq!(user.ranked(99_800, file.bucket_last), Some(Ranked::Value(9)));
+    assert_eq!(user.ranked(99_900, file.bucket_last), Some(Ranked::Above(9)));
+    assert_eq!(user.ranked(100_000, file.bucket_last), Some(Ranked::Value(44)));
     let ns = text("rtla-timerlat-user.hist").replace("microseconds (us)", "nanoseconds (ns)");
     assert_eq!(HistogramFile::parse(&ns).unwrap().unit, "ns");
 }

@@ -118,7 +118,7 @@ fn every_round_trip_is_a_response() {
     assert_eq!(response.histogram.count() as f64, said("ReceivedMessages="));
     assert_eq!(response.histogram.max(), Some(said("<MAX> observation =") as u64));
     assert_eq!(response.histogram.min(), Some(said("<MIN> observation =") as u64));
-    assert_eq!(response.histogram.quantile(500), Some(said("percentile 50.000 =") as u64));
+    assert_eq!(response.histogram.quantile(50_000), Some(said("percentile 50.000 =") as u64));
     assert!((response.avg_us - said("avg-latency=")).abs() < 0.001, "{}", response.avg_us);
     let rate = said("ReceivedMessages=") / said("RunTime=");
     assert!((measured.numbers[0].value / rate - 1.0).abs() < 0.002);
