@@ -4,18 +4,11 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
-    ArgMatches, Command as Line, CommandFactory, Error, FromArgMatches, Parser, Subcommand,
-    error::ErrorKind, parser::ValueSource,
+    ArgMatches, Command as Line, CommandFactory, Error, FromArgMatches, Parser, error::ErrorKind,
+    parser::ValueSource,
 };
 
-use crate::{
-    args::Color,
-    commands::{
-        bisect::BisectArgs, cluster::Cluster, compare::options::Compare, explain::Explain,
-        export::ExportArgs, gate::options::GateArgs, kernels::Kernels, recommend::Recommend,
-        run::Run, system::System, util::Util, verify::Verify,
-    },
-};
+use crate::{args::Color, commands::Command};
 
 /// Measure Linux preemption models: real kernels, real benchmarks, deterministic virtual time.
 ///
@@ -62,23 +55,6 @@ Exit codes:
   4    this machine or a package mirror got in the way
   130  interrupted; the same command resumes from there
   141  the reader of the output has gone before all was written";
-
-/// The verbs.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    Run(Box<Run>),
-    Compare(Compare),
-    Explain(Explain),
-    Gate(GateArgs),
-    Bisect(BisectArgs),
-    Recommend(Recommend),
-    Verify(Verify),
-    Export(ExportArgs),
-    Kernels(Kernels),
-    Cluster(Box<Cluster>),
-    System(Box<System>),
-    Util(Util),
-}
 
 impl Cli {
     /// Reads a command line, or returns the mistake in it.

@@ -26,7 +26,7 @@ use rustix::{
 };
 
 use args::Color;
-use command_line::{Cli, Command};
+use command_line::Cli;
 use output::Output;
 
 /// Stack of the thread that does the work, in bytes; that of the program's first thread may be
@@ -65,7 +65,7 @@ fn execute() -> ExitCode {
     let result = match Cli::read(std::env::args_os()) {
         Ok(cli) => {
             let output = Output::new(cli.color);
-            execute_command(cli, &output).map_err(|failure| {
+            cli.command.execute(cli.store, &output, Cli::command).map_err(|failure| {
                 output.error(&failure.report);
                 failure.code
             })
@@ -101,23 +101,5 @@ fn execute() -> ExitCode {
         }
         Ok(code) => code,
         Err(code) => ExitCode::from(code),
-    }
-}
-
-fn execute_command(cli: Cli, output: &Output) -> exit::Result<ExitCode> {
-    let store = cli.store;
-    match cli.command {
-        Command::Run(args) => commands::run::execute(&args, store, output),
-        Command::Compare(args) => commands::compare::execute(&args, output),
-        Command::Explain(args) => commands::explain::execute(&args, store, output),
-        Command::Gate(args) => commands::gate::execute(&args, store, output),
-        Command::Bisect(args) => commands::bisect::execute(&args, store, output),
-        Command::Recommend(args) => commands::recommend::execute(&args, output),
-        Command::Verify(args) => commands::verify::execute(&args, store, output),
-        Command::Export(args) => commands::export::execute(&args, output),
-        Command::Kernels(args) => commands::kernels::execute(&args, store, output),
-        Command::Cluster(args) => commands::cluster::execute(&args, store, output),
-        Command::System(args) => commands::system::execute(&args, store, output),
-        Command::Util(args) => commands::util::execute(&args, &mut Cli::command(), output),
     }
 }
