@@ -4,7 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use preemptlab_symbols::Types;
-use preemptlab_trace::{Layout, testing::layout};
+use preemptlab_trace::{
+    Layout,
+    testing::{ARCH, layout},
+};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Types::from_bzimage(bytes);
@@ -17,6 +20,6 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     for has_several_cpus in [false, true] {
-        let _ = Layout::new(layout().kallsyms, &types, has_several_cpus);
+        let _ = Layout::new(ARCH, layout().kallsyms, &types, has_several_cpus);
     }
 });

@@ -5,7 +5,7 @@
 use std::{fs, sync::LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use preemptlab_model::{CellId, Digest, SnapshotId};
+use preemptlab_model::{Arch, CellId, Digest, SnapshotId};
 use preemptlab_recording::TraceFolder;
 
 static FOLDER: LazyLock<tempfile::TempDir> =
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
             fs::write(FOLDER.path().join(format!("{id}.{kind}.zst")), bytes).expect("memory");
         }
         let _ = (folder.findings(CellId(id)), folder.layout(SnapshotId(id)));
-        let _ = folder.kernel(SnapshotId(id));
+        let _ = folder.kernel(SnapshotId(id), Arch::default());
         let _ = folder.stream(CellId(id));
     }
 });

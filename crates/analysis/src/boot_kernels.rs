@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use preemptlab_model::SnapshotId;
+use preemptlab_model::{SnapshotId, SnapshotInputs};
 use preemptlab_recording::TraceFolder;
 use preemptlab_trace::Kernel;
 
@@ -18,10 +18,11 @@ impl BootKernels {
     /// # Errors
     ///
     /// When the layout cannot be read.
-    pub fn get(&mut self, folder: &TraceFolder, boot: SnapshotId) -> Result<Option<&Kernel>> {
-        let kernel = match self.0.entry(boot) {
+    pub fn get(&mut self, folder: &TraceFolder, boot: &SnapshotInputs) -> Result<Option<&Kernel>> {
+        let id = boot.id();
+        let kernel = match self.0.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(folder.kernel(boot)?),
+            Entry::Vacant(unknown) => unknown.insert(folder.kernel(id, boot.machine.arch)?),
         };
         Ok(kernel.as_ref())
     }

@@ -157,7 +157,7 @@ fn a_layout_that_does_not_fit_its_trace_is_noticed() {
     let desk = Desk::new();
     let mut layout: Layout = testing::layout();
     layout.program.probes.iter_mut().for_each(|probe| probe.address += 16);
-    assert!(Kernel::new(layout.clone()).is_ok());
+    assert!(Kernel::new(testing::ARCH, layout.clone()).is_ok());
     let traced = Traced::with(&desk.path("run"), layout);
     explain_it(&desk, &traced, &[]).fails(2, &["belongs to another program of probes", AGAIN]);
 }

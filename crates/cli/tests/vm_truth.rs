@@ -318,7 +318,10 @@ fn check_trace(recording: &Recording, cell: &str, record: &CellRecord) {
     assert_eq!(is_realtime, cell.contains("-rt"), "{cell}");
     let traces = recording.traces();
     assert_eq!(traces.findings(record.id).unwrap().unwrap().miscounts, 0, "{cell}");
-    let kernel = traces.kernel(record.inputs.snapshot.id()).unwrap().unwrap();
+    let kernel = traces
+        .kernel(record.inputs.snapshot.id(), record.inputs.snapshot.machine.arch)
+        .unwrap()
+        .unwrap();
     let Found { mut holds, long } = found(traces.stream(record.id).unwrap().unwrap(), &kernel);
     if record.inputs.snapshot.machine.cpus > 1 {
         holds.retain(|hold| hold.ns.0 >= SETTLED_NS);

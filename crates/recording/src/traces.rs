@@ -5,7 +5,7 @@ use std::{
 };
 
 use preemptlab_model::plain;
-use preemptlab_model::{CellId, SnapshotId};
+use preemptlab_model::{Arch, CellId, SnapshotId};
 use preemptlab_trace::{
     Delays, FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout,
     TraceError,
@@ -278,15 +278,20 @@ impl TraceFolder {
         Packed::new(here, kind, &id).copy_from(&Packed::new(there, kind, &id))
     }
 
-    /// Copies the layout of a boot's kernel from another folder, byte for byte. One that is here already
+    /// Copies the layout of a boot's kernel, and of guests of an architecture, from another folder, byte for byte. One that is here already
     /// stays as it is.
     ///
     /// # Errors
     ///
     /// When the other's file is damaged, or this one cannot be written.
-    pub fn copy_layout(&self, id: SnapshotId, other: &Self) -> Result<Copied, RecordingError> {
+    pub fn copy_layout(
+        &self,
+        id: SnapshotId,
+        guest: Arch,
+        other: &Self,
+    ) -> Result<Copied, RecordingError> {
         let packed = self.packed_layout(id);
-        if !packed.path.exists() && other.kernel(id)?.is_none() {
+        if !packed.path.exists() && other.kernel(id, guest)?.is_none() {
             return Ok(Copied::Absent);
         }
         packed.copy_from(&other.packed_layout(id))
@@ -304,15 +309,15 @@ impl TraceFolder {
         self.packed_layout(id).path
     }
 
-    /// Returns the kernel of a boot, ready to read traces with; `None` when its layout is not
+    /// Returns the kernel of a boot of a guest of an architecture, ready to read traces with; `None` when its layout is not
     /// there.
     ///
     /// # Errors
     ///
     /// When its layout is damaged.
-    pub fn kernel(&self, id: SnapshotId) -> Result<Option<Kernel>, RecordingError> {
+    pub fn kernel(&self, id: SnapshotId, guest: Arch) -> Result<Option<Kernel>, RecordingError> {
         let path = self.packed_layout(id).path;
-        let kernel = self.layout(id)?.map(Kernel::new).transpose();
+        let kernel = self.layout(id)?.map(|layout| Kernel::new(guest, layout)).transpose();
         kernel.map_err(|error| RecordingError::Damaged { path, reason: error.to_string() })
     }
 

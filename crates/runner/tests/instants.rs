@@ -106,8 +106,8 @@ impl Lab {
     }
 }
 
-fn kernel(_: &CellInputs) -> Result<Arc<Kernel>, Untraceable> {
-    Ok(Arc::new(Kernel::new(testing::layout()).unwrap()))
+fn kernel(cell: &CellInputs) -> Result<Arc<Kernel>, Untraceable> {
+    Ok(Arc::new(Kernel::new(cell.snapshot.machine.arch, testing::layout()).unwrap()))
 }
 
 fn untraceable(_: &CellInputs) -> Result<Arc<Kernel>, Untraceable> {

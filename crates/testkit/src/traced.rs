@@ -65,7 +65,7 @@ impl Traced {
 pub fn trace(folder: &TraceFolder, cell: &CellRecord) {
     let Outcome::Completed { report, .. } = &cell.outcome else { panic!() };
     let stream = busy_from(window(report).start_ns / 1_000_000 + 1, WAKEUPS);
-    let kernel = Kernel::new(layout()).unwrap();
+    let kernel = Kernel::new(cell.inputs.snapshot.machine.arch, layout()).unwrap();
     let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let opportunities = opportunities(&cell.inputs.job, report);
     let findings =

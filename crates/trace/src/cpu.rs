@@ -224,7 +224,7 @@ impl Machine {
             SiteKind::Return => cpu.stop_waiting(kernel, address),
             SiteKind::Probe(probe) => {
                 let tracepoint = kernel.tracepoint(probe);
-                if tracepoint.spins() && kernel.tells_waits() {
+                if tracepoint.spins(kernel.arch()) && kernel.tells_waits() {
                     cpu.wait(here, tracepoint.point == Point::IpiWait);
                 }
                 let point = tracepoint.point;

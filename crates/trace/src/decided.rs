@@ -6,7 +6,7 @@ use preemptlab_protocol::trace::stream::SiteKind::{
 
 use crate::{
     Cause, Kernel, Point, Target, Task, Timeline, Window,
-    testing::{PROBE, Stream, address, kernel, layout, task},
+    testing::{ARCH, PROBE, Stream, address, kernel, layout, task},
     timelines, wakeups,
 };
 
@@ -126,7 +126,7 @@ fn kernel_before_6_12() -> Kernel {
             tracepoint.point = Point::LockWait;
         }
     }
-    Kernel::new(layout).unwrap()
+    Kernel::new(ARCH, layout).unwrap()
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn an_older_trace_knows_the_fair_server_by_its_kernel() {
             tracepoint.point = Point::LockWait;
         }
     }
-    let kernel = Kernel::new(layout).unwrap();
+    let kernel = Kernel::new(ARCH, layout).unwrap();
     let late = Late::new(PRIO, program(120)).expires(true).chosen_again(false).leaves();
     assert_eq!(late.cause(&kernel), Cause::FairServer);
 }

@@ -58,7 +58,7 @@ fn a_probe_that_is_elsewhere_belongs_to_another_kernel() {
     for probe in &mut layout.program.probes {
         probe.address += 0x1000;
     }
-    let other = crate::Kernel::new(layout).unwrap();
+    let other = crate::Kernel::new(crate::testing::ARCH, layout).unwrap();
     let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let error = wakeups(busy(1).as_slice(), &other, target, EVERYTHING).unwrap_err();
     assert!(matches!(error, TraceError::Program), "{error}");

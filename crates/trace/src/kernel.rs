@@ -1,5 +1,6 @@
 //! The recorded places of a kernel and their meaning, from the kernel's own symbols and types.
 
+use preemptlab_model::Arch;
 use preemptlab_protocol::{
     FORMAT,
     trace::{Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
@@ -7,7 +8,7 @@ use preemptlab_protocol::{
 use preemptlab_symbols::{SymbolError, Symbols, Types, TypesError, function};
 use serde::{Deserialize, Serialize};
 
-use crate::arch::{self, Entry};
+use crate::arch::{self, ArchInfo, Entry};
 
 /// Reason why a kernel cannot be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,11 +50,10 @@ const SOFTIRQS: [&str; 11] = [
 /// itself have no line.
 const DEVICE_IRQ: &str = "handle_irq_event";
 
-/// Functions in which a task waits for a lock.
-const LOCK_WAITS: [&str; 9] = [
+/// Functions in which a task waits for a lock, besides the one in which its CPU spins.
+const LOCK_WAITS: [&str; 8] = [
     "__mutex_lock",
     "__rt_mutex_slowlock_locked",
-    "native_queued_spin_lock_slowpath",
     "rt_mutex_slowlock",
     "rt_mutex_slowlock_block",
     "rt_spin_lock_slowlock",
@@ -84,9 +84,6 @@ const PERIOD_TIMER: &str = "dl_task_timer";
 
 /// The one of [`SERVER_PICKS`] that every kernel with the fair server has.
 const FAIR_SERVER_PICK: &str = "fair_server_pick_task";
-
-/// The function of [`LOCK_WAITS`] in which a CPU spins until another one releases a lock.
-const SPIN_WAIT: &str = "native_queued_spin_lock_slowpath";
 
 /// Functions in which a CPU spins until other CPUs have answered its interrupt (kernel/smp.c).
 const IPI_WAITS: [&str; 2] = ["smp_call_function_many_cond", "smp_call_function_single"];
@@ -135,7 +132,7 @@ pub enum Point {
     /// `__cond_resched`: a voluntary preemption point; the address to which it returns, which older traces
     /// lack.
     CondResched,
-    /// `entry_SYSCALL_64`: the system call's number.
+    /// A system call begins (`entry_SYSCALL_64` on x86): its number.
     Syscall,
     /// The entry of an interrupt: the interrupted instruction's address and code segment.
     Interrupt,
@@ -178,8 +175,8 @@ pub struct Tracepoint {
 
 impl Tracepoint {
     /// Returns whether a CPU spins from the event on, until another one has done something.
-    pub(crate) fn spins(&self) -> bool {
-        self.point == Point::IpiWait || self.point == Point::LockWait && self.name == SPIN_WAIT
+    pub(crate) fn spins(&self, arch: &ArchInfo) -> bool {
+        self.point == Point::IpiWait || self.point == Point::LockWait && self.name == arch.spin_wait
     }
 
     /// Returns whether the priority of a task changes behind the event.
@@ -208,26 +205,30 @@ pub struct Layout {
 pub const LAYOUT_FORMAT: u32 = 1;
 
 impl Layout {
-    /// Finds the places in a kernel that the plugin records; on a machine with several CPUs also those where
+    /// Finds the places in a kernel of an architecture that the plugin records; on a machine with several CPUs also those where
     /// one waits for another.
     ///
     /// # Errors
     ///
     /// [`KernelError`] when the kernel lacks a place without which nothing can be explained.
     pub fn new(
+        arch: Arch,
         kallsyms: String,
         types: &Types,
         has_several_cpus: bool,
     ) -> Result<Self, KernelError> {
         let symbols = parse(&kallsyms)?;
-        let mut found = Finder { symbols: &symbols, tracepoints: Vec::new(), probes: Vec::new() };
+        let arch = arch::of(arch);
+        let (tracepoints, probes) = (Vec::new(), Vec::new());
+        let mut found = Finder { arch, symbols: &symbols, tracepoints, probes };
         found.all(types)?;
         let returns = if has_several_cpus { found.waits() } else { Vec::new() };
         let Finder { tracepoints, probes, .. } = found;
         let task = |member| offset(types, "task_struct", member);
         let program = TraceProgram {
             format: FORMAT,
-            preempt_count: preempt_count(&symbols, types)?,
+            preempt_count: (arch.preempt_count)(&symbols, types)
+                .map_err(|missing| KernelError::Lacks(missing.to_owned()))?,
             probes,
             task: TaskLayout {
                 pid: task("pid")?,
@@ -267,6 +268,7 @@ impl Layout {
 /// A kernel that can be traced.
 #[derive(Clone, Debug)]
 pub struct Kernel {
+    arch: &'static ArchInfo,
     symbols: Symbols,
     /// By the probe's number.
     tracepoints: Vec<Tracepoint>,
@@ -287,12 +289,12 @@ pub(crate) enum FairServer {
 }
 
 impl Kernel {
-    /// Makes a layout ready for use. It may come from a stranger.
+    /// Makes a layout of a kernel of an architecture ready for use. It may come from a stranger.
     ///
     /// # Errors
     ///
     /// When it is of another format or does not fit itself.
-    pub fn new(layout: Layout) -> Result<Self, KernelError> {
+    pub fn new(arch: Arch, layout: Layout) -> Result<Self, KernelError> {
         let Layout { format, kallsyms, tracepoints, program, hrtimer } = layout;
         if format != LAYOUT_FORMAT {
             let found = format!("has format {format}, not {LAYOUT_FORMAT}");
@@ -314,7 +316,13 @@ impl Kernel {
             return broken("names a probe in a way that cannot be");
         }
         let has_fair_server = has_symbol(&kallsyms, FAIR_SERVER_PICK);
-        Ok(Self { symbols: parse(&kallsyms)?, tracepoints, program, hrtimer, has_fair_server })
+        let (arch, symbols) = (arch::of(arch), parse(&kallsyms)?);
+        Ok(Self { arch, symbols, tracepoints, program, hrtimer, has_fair_server })
+    }
+
+    /// Returns the facts about its processor.
+    pub(crate) fn arch(&self) -> &'static ArchInfo {
+        self.arch
     }
 
     /// Returns the plugin's program.
@@ -367,11 +375,12 @@ impl Kernel {
     pub fn caller(&self, address: u64) -> Option<&str> {
         let located = self.symbols.find(address.checked_sub(1)?)?;
         // A function does not begin with the end of a call.
-        (address - located.start > 4).then(|| located.function())
+        (address - located.start >= self.arch.call_bytes).then(|| located.function())
     }
 }
 
 struct Finder<'a> {
+    arch: &'static ArchInfo,
     symbols: &'a Symbols,
     tracepoints: Vec<Tracepoint>,
     probes: Vec<Probe>,
@@ -379,12 +388,14 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn all(&mut self, types: &Types) -> Result<(), KernelError> {
-        use Register::{Rax, Rdi, Rsi};
+        let ArchInfo { syscall_entry, syscall_register, return_address, spin_wait, .. } =
+            *self.arch;
+        let [first, second, ..] = self.arch.arguments;
         let tasks = |registers: &[Register]| registers.to_vec();
-        self.required("__switch_to", Point::Switch, &[Rdi, Rsi], tasks(&[Rdi, Rsi]))?;
-        self.required("try_to_wake_up", Point::Waking, &[Rdi], tasks(&[Rdi]))?;
+        self.required("__switch_to", Point::Switch, &[first, second], tasks(&[first, second]))?;
+        self.required("try_to_wake_up", Point::Waking, &[first], tasks(&[first]))?;
         self.required("__schedule", Point::Schedule, &[], vec![])?;
-        self.required("entry_SYSCALL_64", Point::Syscall, &[Rax], vec![])?;
+        self.required(syscall_entry, Point::Syscall, &[syscall_register], vec![])?;
         self.required("resched_curr", Point::NeedResched { is_lazy: false }, &[], vec![])?;
         self.timer_starts(types)?;
         self.timer_expiry(types)?;
@@ -392,29 +403,29 @@ impl Finder<'_> {
         if self.optional("__cond_resched", Point::CondResched, &[])
             && let Some(probe) = self.probes.last_mut()
         {
-            // Where the call returns to.
-            let base = Some(Register::Rsp);
-            probe.operands.push(Operand::Memory { base, offset: 0, bytes: 8 });
+            probe.operands.push(return_address);
         }
         self.optional(DEVICE_IRQ, Point::DeviceIrq, &[]);
         for name in SOFTIRQS {
             self.optional(name, Point::Softirq, &[]);
         }
-        for name in LOCK_WAITS {
-            self.optional(name, Point::LockWait, &[Rdi]);
+        let mut waits: Vec<&str> = LOCK_WAITS.into_iter().chain([spin_wait]).collect();
+        waits.sort_unstable();
+        for name in waits {
+            self.optional(name, Point::LockWait, &[first]);
         }
         for name in ["wake_up_new_task", "__set_task_comm"].into_iter().chain(PRIORITY_CHANGES) {
-            if self.optional(name, Point::TaskChange, &[Rdi])
+            if self.optional(name, Point::TaskChange, &[first])
                 && let Some(probe) = self.probes.last_mut()
             {
-                probe.changes = Some(Rdi);
+                probe.changes = Some(first);
             }
         }
         for name in PRIORITY_CHANGED {
-            if self.optional(name, Point::TaskChange, &[Rsi])
+            if self.optional(name, Point::TaskChange, &[second])
                 && let Some(probe) = self.probes.last_mut()
             {
-                probe.tasks = tasks(&[Rsi]);
+                probe.tasks = tasks(&[second]);
             }
         }
         for name in SERVER_PICKS {
@@ -433,30 +444,27 @@ impl Finder<'_> {
             Some((start, functions.find(|address| *address > start)?))
         };
         let waits = self.probes.iter().zip(&self.tracepoints);
-        let waits = waits.filter(|(_, tracepoint)| tracepoint.spins());
+        let waits = waits.filter(|(_, tracepoint)| tracepoint.spins(self.arch));
         waits.filter_map(|(probe, _)| end(probe.address)).collect()
     }
 
     /// Finds the entry of every interrupt and exception.
     fn interrupts(&mut self) -> Result<(), KernelError> {
+        let arch = self.arch;
         let entries: Vec<(u64, Entry<'_>)> = self
             .symbols
-            .starting_with(arch::ENTRY_PREFIX)
-            .filter_map(|(address, symbol)| Some((address, arch::entry(symbol)?)))
+            .starting_with(arch.entry_prefix)
+            .filter_map(|(address, symbol)| Some((address, (arch.entry)(symbol)?)))
             .collect();
-        if !entries.iter().any(|(_, entry)| entry.name == arch::TIMER_ENTRY) {
+        if !entries.iter().any(|(_, entry)| entry.name == arch.timer_entry) {
             return Err(KernelError::Lacks("entry of the timer interrupt".to_owned()));
         }
-        for (address, Entry { name, is_interrupt, has_code }) in entries {
+        for (address, entry) in entries {
+            let Entry { name, is_interrupt, .. } = entry;
             let point = if is_interrupt { Point::Interrupt } else { Point::Exception };
-            let word = |index: u64| Operand::Memory {
-                base: Some(Register::Rsp),
-                offset: (index + u64::from(has_code)) * 8,
-                bytes: 8,
-            };
             self.probes.push(Probe {
                 address,
-                operands: vec![word(0), word(1)],
+                operands: (arch.interrupted)(entry).into(),
                 tasks: vec![],
                 changes: None,
                 stack: is_interrupt,
@@ -469,16 +477,16 @@ impl Finder<'_> {
     /// Finds the functions that start timers. Since 7.1 timers of user space have a function of
     /// their own.
     fn timer_starts(&mut self, types: &Types) -> Result<(), KernelError> {
-        use Register::{Rcx, Rdi, Rdx, Rsi};
+        let arguments = self.arch.arguments;
         let queue = offset(types, "hrtimer", "base")?;
         let found = ["hrtimer_start_range_ns", "hrtimer_start_range_ns_user"]
-            .map(|name| self.optional(name, Point::TimerStart, &[Rdi, Rsi, Rdx, Rcx]));
+            .map(|name| self.optional(name, Point::TimerStart, &arguments));
         if found == [false, false] {
             return Err(KernelError::Lacks("function hrtimer_start_range_ns".to_owned()));
         }
         for (probe, tracepoint) in self.probes.iter_mut().zip(&self.tracepoints) {
             if tracepoint.point == Point::TimerStart {
-                let base = Some(Rdi);
+                let base = Some(arguments[0]);
                 probe.operands.push(Operand::Memory { base, offset: queue, bytes: 8 });
             }
         }
@@ -487,6 +495,7 @@ impl Finder<'_> {
 
     fn timer_expiry(&mut self, types: &Types) -> Result<(), KernelError> {
         let missing = |what: &str| KernelError::Lacks(what.to_owned());
+        let [timer_register, ..] = self.arch.arguments;
         let address =
             self.address("hrtimer_wakeup").ok_or_else(|| missing("function hrtimer_wakeup"))?;
         // Static variables have no types in BTF; since 6.13 the structure around has a name.
@@ -499,14 +508,14 @@ impl Finder<'_> {
         let keeper = core.wrapping_add(behind);
         let memory = |base, offset, bytes| Operand::Memory { base, offset, bytes };
         let timer = |structure, member| {
-            Ok::<_, KernelError>(memory(Some(Register::Rdi), offset(types, structure, member)?, 8))
+            Ok::<_, KernelError>(memory(Some(timer_register), offset(types, structure, member)?, 8))
         };
         let clock = |member: &str, bytes| {
             let offset = offset(types, "timekeeper", member)?;
             Ok::<_, KernelError>(memory(None, keeper.wrapping_add(offset), bytes))
         };
         let mut operands = vec![
-            Operand::Register(Register::Rdi),
+            Operand::Register(timer_register),
             timer("hrtimer", "_softexpires")?,
             timer("hrtimer_sleeper", "task")?,
             clock("tkr_mono.base", 8)?,
@@ -518,7 +527,7 @@ impl Finder<'_> {
         self.push(address, "hrtimer_wakeup", Point::TimerExpire, operands.clone(), vec![]);
         if let Some(address) = self.address(PERIOD_TIMER) {
             let timer_offset = offset(types, "task_struct", "dl.dl_timer")?;
-            operands[2] = Operand::Register(Register::Rdi);
+            operands[2] = Operand::Register(timer_register);
             let point = Point::PeriodExpire { timer_offset };
             self.push(address, PERIOD_TIMER, point, operands, vec![]);
         }
@@ -573,16 +582,6 @@ fn has_symbol(kallsyms: &str, name: &str) -> bool {
 
 fn parse(kallsyms: &str) -> Result<Symbols, KernelError> {
     Ok(Symbols::parse(kallsyms)?)
-}
-
-/// Returns the offset of `preempt_count` from the base of the per-CPU area.
-fn preempt_count(symbols: &Symbols, types: &Types) -> Result<u64, KernelError> {
-    if let Some(address) = symbols.address("__preempt_count") {
-        return Ok(address);
-    }
-    let hot = symbols.address("pcpu_hot");
-    let hot = hot.ok_or_else(|| KernelError::Lacks("variable __preempt_count".to_owned()))?;
-    Ok(hot.wrapping_add(offset(types, "pcpu_hot", "preempt_count")?))
 }
 
 fn offset(types: &Types, structure: &str, member: &str) -> Result<u64, KernelError> {

@@ -1,7 +1,7 @@
 //! Explanations of late wakeups from the trace of a kernel. The crate does no I/O of its own: bytes
 //! in, findings out.
 
-mod arch;
+pub mod arch;
 mod asked;
 mod attribution;
 mod bound;
@@ -47,7 +47,6 @@ mod waiting;
 mod wakeup;
 mod worst_instant;
 
-pub use arch::TIMER_ENTRY;
 pub use asked::{opportunities, window};
 pub use attribution::Attribution;
 pub use bound::{Bound, Closed};

@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, io::Read};
 use preemptlab_protocol::trace::{Inject, TraceProgram, stream::SiteKind};
 
 use crate::{
-    arch::{LOCAL_TIMER_VECTOR, MESSAGE_ADDRESS},
     bound::{Bound, Closed},
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
@@ -47,6 +46,7 @@ impl Kernel {
     /// and at most some others are before it there.
     pub fn moved(&self, moved: &MovedTimer) -> TraceProgram {
         let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
+        let (message_address, message) = self.arch().timer_message;
         let inject = Inject {
             cpu: moved.closed.cpu,
             at_ns: moved.at_ns,
@@ -55,8 +55,8 @@ impl Kernel {
                 (moved.timer.wrapping_add(softexpires), moved.to_monotonic_ns),
                 (moved.timer.wrapping_add(expires), moved.to_monotonic_ns),
             ],
-            message_address: MESSAGE_ADDRESS,
-            message: LOCAL_TIMER_VECTOR,
+            message_address,
+            message,
         };
         TraceProgram { inject: vec![inject], ..self.program().clone() }
     }

@@ -160,7 +160,7 @@ fn a_wait_without_an_end_is_none() {
     let trace = waits("native_queued_spin_lock_slowpath", &[1], false);
     let mut layout = crate::testing::layout();
     layout.program.returns.clear();
-    let kernel = crate::Kernel::new(layout).unwrap();
+    let kernel = crate::Kernel::new(crate::testing::ARCH, layout).unwrap();
     let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let window = Window { start_ns: 0, end_ns: u64::MAX };
     let found = wakeups(trace.as_slice(), &kernel, target, window).unwrap();

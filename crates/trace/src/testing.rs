@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use preemptlab_model::Arch;
 use preemptlab_protocol::{
     FORMAT,
     trace::{
@@ -19,6 +20,9 @@ use crate::{
     kernel::{HrtimerLayout, Kernel, LAYOUT_FORMAT, Layout, Point, Tracepoint},
     lanes, moved_timers, perfetto, timelines, wakeups, worst,
 };
+
+/// The architecture of the kernel.
+pub const ARCH: Arch = Arch::Amd64;
 
 /// Address of the first function.
 const BASE: u64 = 0xffff_ffff_8100_0000;
@@ -102,7 +106,7 @@ fn function_range(function: &str) -> (u64, u64) {
 
 /// Returns a kernel that has these functions.
 pub fn kernel() -> Kernel {
-    Kernel::new(layout()).unwrap()
+    Kernel::new(ARCH, layout()).unwrap()
 }
 
 /// Returns the layout of that kernel.

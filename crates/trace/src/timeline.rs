@@ -4,12 +4,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use syscalls::Sysno;
 
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
-    arch::DEVICE_ENTRY,
     cause::Cause,
     cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since},
     decisions::Decisions,
@@ -314,7 +312,7 @@ impl Painter {
         self.no_stack();
         if event.cpu != self.cpu {
             if let SiteKind::Probe(probe) = event.site.kind
-                && is_call(kernel.tracepoint(probe))
+                && is_call(kernel, probe)
             {
                 self.answering = Some((event.cpu, event.ns));
             }
@@ -524,7 +522,7 @@ impl Painter {
         }
         match cpu.frames.last() {
             Some(&Frame::Entry { is_exception: false, probe, .. }) if !cpu.is_scheduling => {
-                let is_device = cpu.handles_device() || is_device(kernel.tracepoint(probe));
+                let is_device = cpu.handles_device() || is_device(kernel, probe);
                 return (if is_device { Cause::DeviceIrq } else { Cause::HardIrq }, None);
             }
             Some(Frame::Softirq(_)) => return (Cause::Softirq, None),
@@ -557,14 +555,14 @@ impl Painter {
 }
 
 /// Returns whether an event is the entry of an interrupt by which a CPU has a function called here.
-fn is_call(tracepoint: &Tracepoint) -> bool {
-    tracepoint.point == Point::Interrupt
-        && ["call_function", "call_function_single"].contains(&tracepoint.name.as_str())
+fn is_call(kernel: &Kernel, probe: u32) -> bool {
+    let Tracepoint { point, name } = kernel.tracepoint(probe);
+    *point == Point::Interrupt && kernel.arch().call_entries.contains(&name.as_str())
 }
 
 /// Returns whether an event is the entry of devices' interrupts.
-fn is_device(tracepoint: &Tracepoint) -> bool {
-    tracepoint.name == DEVICE_ENTRY
+fn is_device(kernel: &Kernel, probe: u32) -> bool {
+    kernel.tracepoint(probe).name == kernel.arch().device_entry
 }
 
 /// Returns the name of the interrupt or softirq at work.
@@ -581,8 +579,10 @@ fn innermost(kernel: &Kernel, cpu: &Cpu) -> Option<String> {
 fn context(kernel: &Kernel, cpu: &Cpu) -> String {
     let name = |frame: &Frame| match frame {
         Frame::Thread => "kernel thread".to_owned(),
-        Frame::Syscall(number) => Sysno::new(*number as usize)
-            .map_or_else(|| format!("system call {number}"), |call| format!("{call}()")),
+        Frame::Syscall(number) => match (kernel.arch().syscall)(*number) {
+            Some(name) => format!("{name}()"),
+            None => format!("system call {number}"),
+        },
         Frame::Entry { probe, .. } => kernel.tracepoint(*probe).name.clone(),
         Frame::Softirq(Some(probe)) => kernel.tracepoint(*probe).name.clone(),
         Frame::Softirq(None) => "softirq".to_owned(),

@@ -2,7 +2,7 @@
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{Flavour, KernelRef, MetricName, PreemptMode};
-use preemptlab_trace::{Cause, Segment, TIMER_ENTRY, Timeline};
+use preemptlab_trace::{Cause, Segment, Timeline, arch};
 
 use super::choice::{Chosen, completed};
 use crate::Result;
@@ -159,6 +159,7 @@ impl Situation {
         let hard = timeline.segments.iter().filter(is_hard);
         let hard_ns: u64 = hard.clone().map(Segment::len_ns).sum();
         let longest = hard.max_by_key(|segment| segment.len_ns());
+        let timer_entry = arch::of(cell.inputs.snapshot.machine.arch).timer_entry;
         Self {
             cause,
             preempt: cell.factors.preempt,
@@ -169,7 +170,7 @@ impl Situation {
                 _ => Policy::RealTime,
             },
             is_local_timer: longest
-                .is_some_and(|segment| segment.function.as_deref() == Some(TIMER_ENTRY)),
+                .is_some_and(|segment| segment.function.as_deref() == Some(timer_entry)),
             is_for_timers: hard_ns > 0 && timeline.other_timers_ns >= hard_ns.div_ceil(2),
         }
     }

@@ -18,7 +18,8 @@ pub(super) struct Traced<'a> {
 
 impl<'a> Traced<'a> {
     pub fn new(recording: &'a Recording, cell: &'a Chosen) -> Result<Self> {
-        let kernel = recording.explained().kernel(cell.inputs.snapshot.id())?.ok_or_else(|| {
+        let boot = &cell.inputs.snapshot;
+        let kernel = recording.explained().kernel(boot.id(), boot.machine.arch)?.ok_or_else(|| {
             Error::unusable(
                 "the recording lacks the layout of the cell's kernel; run the same command again",
             )

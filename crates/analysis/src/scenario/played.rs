@@ -172,7 +172,7 @@ fn played(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let (id, traces) = (inputs.id(), recording.traces());
-    let kernel = kernels.get(&traces, inputs.snapshot.id())?;
+    let kernel = kernels.get(&traces, &inputs.snapshot)?;
     let findings = traces.findings(id)?;
     let stream = traces.stream(id)?;
     let (Some(kernel), Some(findings), Some(stream)) = (kernel, findings, stream) else {

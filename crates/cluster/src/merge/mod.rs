@@ -19,7 +19,7 @@ use std::{
     thread,
 };
 
-use preemptlab_model::{RECORDING_FORMAT_MIN, Shard, SnapshotId};
+use preemptlab_model::{Arch, RECORDING_FORMAT_MIN, Shard, SnapshotId};
 use preemptlab_recording::{
     Copied, Recording, RecordingError, RecordingWriter, is_written, manifest_sha256,
 };
@@ -69,14 +69,14 @@ pub fn merge<E>(writer: &RecordingWriter<E>, parts: &[PathBuf]) -> Result<Merged
 }
 
 /// Lists the distinct cells that a recording plans to execute, in the plan's order, and their boots.
-fn plan<E>(recording: &Recording<E>) -> (Vec<Named>, BTreeSet<SnapshotId>) {
-    let (mut cells, mut seen, mut boots) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+fn plan<E>(recording: &Recording<E>) -> (Vec<Named>, BTreeMap<SnapshotId, Arch>) {
+    let (mut cells, mut seen, mut boots) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
     for (_, planned) in recording.planned() {
         let Some(inputs) = planned.inputs() else { continue };
         let id = inputs.id();
         if seen.insert(id) {
             cells.push(Named { id, name: planned.factors.to_string() });
-            boots.insert(inputs.snapshot.id());
+            boots.insert(inputs.snapshot.id(), inputs.snapshot.machine.arch);
         }
     }
     (cells, boots)
@@ -159,13 +159,13 @@ impl Merged {
 
 /// Copies the layouts of the boots' kernels, with which traces are read.
 fn take_layouts(
-    boots: &BTreeSet<SnapshotId>,
+    boots: &BTreeMap<SnapshotId, Arch>,
     sources: &[Source],
     refused: &mut Vec<Refused>,
 ) -> Result<(), RecordingError> {
     let (recorded, parts) = (&sources[0], &sources[1..]);
     for source in parts.iter().filter(|source| source.has_traces) {
-        for boot in boots {
+        for (boot, guest) in boots {
             let file = source.traces.layout_file(*boot);
             match cell::length(&file) {
                 Ok(None) => continue,
@@ -175,7 +175,7 @@ fn take_layouts(
                     continue;
                 }
             }
-            match recorded.traces.copy_layout(*boot, &source.traces) {
+            match recorded.traces.copy_layout(*boot, *guest, &source.traces) {
                 Ok(Copied::Other) => {
                     let reason = "it differs from the recording's layout of this kernel".to_owned();
                     refused.push(Refused::new(&file, reason));

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use preemptlab_model::{CellInputs, ModeFile, PreemptMode, SnapshotId};
+use preemptlab_model::{CellInputs, Machine, ModeFile, PreemptMode, SnapshotId};
 use preemptlab_protocol::{FailureKind, LoadStart, Message, Report};
 use preemptlab_recording::TraceFolder;
 use preemptlab_runner::{Backend, Cancel, RunError, Stop, Untraceable};
@@ -105,7 +105,7 @@ impl<'a> Kernels<'a> {
                 layout
             }
         };
-        Ok(Kernel::new(layout)?)
+        Ok(Kernel::new(cell.snapshot.machine.arch, layout)?)
     }
 
     /// Returns the kernel of a cell, as the runner asks for it.
@@ -138,7 +138,8 @@ impl<'a> Kernels<'a> {
         let path = self.prepared.artifacts.get(&cell.snapshot.kernel_sha256).unwrap_or(&path);
         let image = std::fs::read(path).map_err(|error| PrepareError::Layout(error.to_string()))?;
         let types = Types::from_bzimage(&image).map_err(preemptlab_trace::KernelError::from)?;
-        let layout = Layout::new(kallsyms, &types, cell.snapshot.machine.cpus > 1)?;
+        let Machine { arch, cpus, .. } = cell.snapshot.machine;
+        let layout = Layout::new(arch, kallsyms, &types, cpus > 1)?;
         store.create()?;
         store.put_layout(id, &layout)?;
         Ok(layout)

@@ -29,7 +29,7 @@ impl Timelines {
         let Some(record) = record else { return Ok(None) };
         let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
         let Some(probe) = ProbeProcess::of(&record.inputs.job) else { return Ok(None) };
-        let kernel = self.kernels.get(&folder, record.inputs.snapshot.id())?;
+        let kernel = self.kernels.get(&folder, &record.inputs.snapshot)?;
         let Some(kernel) = kernel else { return Ok(None) };
 
         let stream = || folder.stream(record.id);

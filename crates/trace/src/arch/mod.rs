@@ -1,8 +1,16 @@
-//! The parts of this crate that depend on the processor of the traced guest.
+//! The parts of this crate that depend on the processor of the traced guest: one file for each architecture.
 
+mod info;
 mod x86_64;
 
-pub use x86_64::{
-    DEVICE_ENTRY, ENTRY_PREFIX, Entry, LOCAL_TIMER, LOCAL_TIMER_VECTOR, MACHINE, MESSAGE_ADDRESS,
-    TIMER_ENTRY, entry, vector,
-};
+use preemptlab_model::Arch;
+
+pub use self::info::ArchInfo;
+pub(crate) use self::info::Entry;
+
+/// Returns the facts about the processor of a guest.
+pub fn of(arch: Arch) -> &'static ArchInfo {
+    match arch {
+        Arch::Amd64 => &x86_64::INFO,
+    }
+}

@@ -2,10 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use syscalls::Sysno;
-
 use crate::{
-    arch,
     decode::Task,
     explain::Window,
     export::{ExportError, in_order::InOrder},
@@ -109,11 +106,11 @@ impl<W: Write> Sink for Text<'_, W> {
                     write!(out, " target_cpu={cpu:03}")?;
                 }
             }
-            Record::HardirqEntry { name } => match arch::vector(name) {
+            Record::HardirqEntry { name } => match self.kernel.arch().vector(name) {
                 Some((event, vector)) => write!(out, "{event}_entry: vector={vector}")?,
                 None => write!(out, "irq_handler_entry: irq=-1 name={name}")?,
             },
-            Record::HardirqExit { name } => match arch::vector(name) {
+            Record::HardirqExit { name } => match self.kernel.arch().vector(name) {
                 Some((event, vector)) => write!(out, "{event}_exit: vector={vector}")?,
                 None => write!(out, "irq_handler_exit: irq=-1 name={name}")?,
             },
@@ -194,7 +191,7 @@ impl<W: Write> Text<'_, W> {
 
     fn syscall(&mut self, event: &str, number: u32) -> io::Result<()> {
         write!(self.line, "{event}: NR {number}")?;
-        match Sysno::new(number as usize) {
+        match (self.kernel.arch().syscall)(number) {
             Some(call) => write!(self.line, " ({call})"),
             None => Ok(()),
         }

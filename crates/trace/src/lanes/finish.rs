@@ -1,7 +1,5 @@
 //! Turns the followed threads and CPUs into lanes.
 
-use syscalls::Sysno;
-
 use super::{
     bounded::Piece,
     follower::Follower,
@@ -57,10 +55,7 @@ impl Follower<'_> {
     fn stretch(&self, piece: Work) -> Stretch {
         let what = match piece.what {
             What::Nothing => None,
-            What::Syscall(number) => Some(
-                Sysno::new(number as usize)
-                    .map_or_else(|| format!("system call {number}"), |call| call.name().to_owned()),
-            ),
+            What::Syscall(number) => Some(self.kernel.arch().syscall_name(number)),
             What::Name(place) => self.names.get(place).cloned(),
             What::Woken => Some("woken".to_owned()),
             What::Preempted => Some("preempted".to_owned()),

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use syscalls::Sysno;
-
 use super::{
     bounded::{Instants, Pieces, Sections},
     lane::{Instant, InstantKind, LaneState, Section},
@@ -148,16 +146,19 @@ impl<'a> Follower<'a> {
             let has_idle = previous.pid == 0 || next.pid == 0;
             *(if has_idle { &mut cpu.with_idle } else { &mut cpu.between_threads }) += 1;
         }
-        let is = |call: Sysno| context == What::Syscall(call.id() as u32);
-        let (state, what) = if is(Sysno::exit) || is(Sysno::exit_group) {
+        let call = match context {
+            What::Syscall(number) => (self.kernel.arch().syscall)(number),
+            _ => None,
+        };
+        let (state, what) = if matches!(call, Some("exit" | "exit_group")) {
             (LaneState::Gone, What::Nothing)
-        } else if is(Sysno::sched_yield) {
+        } else if call == Some("sched_yield") {
             (LaneState::Runnable, What::Yielded)
         } else if !is_blocked {
             (LaneState::Runnable, What::Preempted)
         } else if let Some(lock) = lock {
             (LaneState::Blocked, lock)
-        } else if is(Sysno::futex) || is(Sysno::futex_waitv) {
+        } else if matches!(call, Some("futex" | "futex_waitv")) {
             (LaneState::Blocked, context)
         } else {
             (LaneState::Sleeping, context)

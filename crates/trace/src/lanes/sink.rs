@@ -3,12 +3,9 @@
 use std::io;
 
 use super::{follower::Follower, lane::Lanes, state::What};
-use crate::{
-    arch,
-    observe::{
-        record::{Moment, Record, Section, Sink},
-        softirqs,
-    },
+use crate::observe::{
+    record::{Moment, Record, Section, Sink},
+    softirqs,
 };
 
 /// Depth of nesting in the kernel beyond which contexts are not followed, which no kernel reaches: see
@@ -97,7 +94,7 @@ impl Follower<'_> {
     fn interrupt(&mut self, number: u32, record: Record<'_>) {
         match record {
             Record::HardirqEntry { name } => {
-                let name = arch::vector(name).map_or(name, |(event, _)| event);
+                let name = self.kernel.arch().vector(name).map_or(name, |(event, _)| event);
                 let name = self.name(name);
                 let cpu = self.cpus.entry(number).or_default();
                 cpu.hardirq = Some(name);

@@ -13,7 +13,7 @@ use self::{
     threads::Threads,
 };
 use crate::{
-    arch,
+    arch::ArchInfo,
     cpu::Since,
     decode::Task,
     explain::Window,
@@ -119,11 +119,11 @@ impl<W: Write> Sink for Viewer<'_, W> {
             Record::Waking { task, cpu: target } => self.waking(moment, task, target),
             Record::HardirqEntry { name } => {
                 self.packets.slice(ns, hardirq, Name::Is(name))?;
-                self.ftrace(moment, hardirq_entry(name))
+                self.ftrace(moment, hardirq_entry(self.kernel.arch(), name))
             }
             Record::HardirqExit { name } => {
                 self.packets.end(ns, hardirq)?;
-                self.ftrace(moment, hardirq_exit(name))
+                self.ftrace(moment, hardirq_exit(self.kernel.arch(), name))
             }
             Record::SoftirqEntry { name } => {
                 self.packets.slice(ns, softirq, Name::Is(name))?;
@@ -157,7 +157,9 @@ impl<W: Write> Sink for Viewer<'_, W> {
             Record::Context(frames) => {
                 self.threads.resume(&mut self.packets, self.kernel, moment, frames)
             }
-            Record::SyscallEntry(number) => self.threads.enter(&mut self.packets, moment, number),
+            Record::SyscallEntry(number) => {
+                self.threads.enter(&mut self.packets, self.kernel, moment, number)
+            }
             Record::SyscallExit(_) | Record::ExceptionExit => {
                 self.threads.leave(&mut self.packets, moment)
             }
@@ -269,18 +271,18 @@ impl<W: Write> Viewer<'_, W> {
     }
 }
 
-fn hardirq_entry(name: &str) -> Ftrace {
-    match arch::vector(name) {
-        Some((arch::LOCAL_TIMER, vector)) => {
+fn hardirq_entry(arch: &ArchInfo, name: &str) -> Ftrace {
+    match arch.vector(name) {
+        Some((event, vector)) if event == arch.timer_event => {
             Ftrace::LocalTimerEntry(proto::LocalTimer { vector: Some(vector as i32) })
         }
         _ => Ftrace::IrqHandlerEntry(proto::IrqHandlerEntry { name: Some(name.to_owned()) }),
     }
 }
 
-fn hardirq_exit(name: &str) -> Ftrace {
-    match arch::vector(name) {
-        Some((arch::LOCAL_TIMER, vector)) => {
+fn hardirq_exit(arch: &ArchInfo, name: &str) -> Ftrace {
+    match arch.vector(name) {
+        Some((event, vector)) if event == arch.timer_event => {
             Ftrace::LocalTimerExit(proto::LocalTimer { vector: Some(vector as i32) })
         }
         // The viewer takes an interrupt of which it is not told otherwise for an unhandled one.

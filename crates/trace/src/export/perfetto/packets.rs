@@ -8,7 +8,6 @@ use std::{
 use prost::Message;
 
 use crate::{
-    arch,
     export::proto::{self, FtraceEvent, TracePacket, TrackDescriptor, TrackEvent},
     kernel::Kernel,
     observe::record::Section,
@@ -127,7 +126,7 @@ impl<'a, W: Write> Packets<'a, W> {
             system_info: Some(proto::SystemInfo {
                 utsname: Some(proto::Utsname {
                     sysname: Some("Linux".to_owned()),
-                    machine: Some(arch::MACHINE.to_owned()),
+                    machine: Some(self.kernel.arch().machine.to_owned()),
                 }),
                 tracing_service_version: Some(version.to_owned()),
             }),

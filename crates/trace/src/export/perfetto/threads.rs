@@ -5,8 +5,6 @@ use std::{
     io::{self, Write},
 };
 
-use syscalls::Sysno;
-
 use super::packets::{Name, Packets};
 use crate::{
     cpu::Frame,
@@ -117,9 +115,9 @@ impl Threads {
         }
         for frame in frames {
             match frame {
-                Frame::Syscall(number) if is_last(*number) => {}
+                Frame::Syscall(number) if kernel.arch().is_last_syscall(*number) => {}
                 Frame::Syscall(number) => {
-                    self.begin(packets, moment, Name::Is(&syscall(*number)))?;
+                    self.begin(packets, moment, Name::Is(&kernel.arch().syscall_name(*number)))?;
                 }
                 Frame::Entry { probe, is_exception: true, .. } => {
                     let name = &kernel.tracepoint(*probe).name;
@@ -139,6 +137,7 @@ impl Threads {
     pub fn enter(
         &mut self,
         packets: &mut Packets<'_, impl Write>,
+        kernel: &Kernel,
         moment: &Moment<'_>,
         number: u32,
     ) -> io::Result<()> {
@@ -148,8 +147,8 @@ impl Threads {
         for _ in 0..std::mem::take(&mut thread.open) {
             packets.end(ns, thread_track(task))?;
         }
-        self.begin(packets, moment, Name::Is(&syscall(number)))?;
-        if is_last(number) { self.leave(packets, moment) } else { Ok(()) }
+        self.begin(packets, moment, Name::Is(&kernel.arch().syscall_name(number)))?;
+        if kernel.arch().is_last_syscall(number) { self.leave(packets, moment) } else { Ok(()) }
     }
 
     /// Begins a slice on the track of the current task.
@@ -222,15 +221,4 @@ fn descriptor(task: &Task) -> TrackDescriptor {
         }),
         ..TrackDescriptor::default()
     }
-}
-
-/// Returns the name of a system call, or its number if it is too new.
-fn syscall(number: u32) -> String {
-    Sysno::new(number as usize)
-        .map_or_else(|| format!("system call {number}"), |call| call.name().to_owned())
-}
-
-/// Returns whether a system call never returns.
-fn is_last(number: u32) -> bool {
-    matches!(Sysno::new(number as usize), Some(Sysno::exit | Sysno::exit_group))
 }
