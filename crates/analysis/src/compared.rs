@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use preemptlab_experiment::Recording;
 use preemptlab_model::MeasuredCell;
 use preemptlab_stats::{
-    Baseline, Comparison, GivenMargin, Looks, MachineHistogram, Margins, Rule, Share, compare,
+    Baseline, Comparison, GivenMargin, Looks, MachineHistogram, MarginError, Margins, Rule, Share,
+    compare,
 };
 
 use crate::{Cells, Error, Keep, disturbed, histograms, mixed, named::unlabelled, shown, unsound};
@@ -29,10 +30,20 @@ pub enum Notice {
     Note(String),
 }
 
+/// What recordings are compared with, and by which margins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GivenRule<'a> {
+    /// The baseline, by the name that the user gave it.
+    pub baseline: Option<&'a str>,
+    /// The margins.
+    pub margins: &'a [GivenMargin],
+    /// The margins of a recording without margins of its own, where none are asked for.
+    pub margins_usual: &'a [GivenMargin],
+}
+
 impl Compared {
     /// Reads recordings and histograms of machines, with notices on everything that makes them less
-    /// comparable. The margin and the baseline that are not given are those with which replicates were added by
-    /// `run --until`.
+    /// comparable. A baseline that is not given is that of `run --until`, as is the margin ([`margins`]).
     ///
     /// # Errors
     ///
@@ -41,8 +52,7 @@ impl Compared {
     pub fn open(
         paths: &[PathBuf],
         keep: Keep,
-        baseline: Option<&str>,
-        given: &[GivenMargin],
+        given: GivenRule<'_>,
     ) -> Result<(Self, Vec<Notice>), Error> {
         let (folders, files) = histograms::split(paths);
         let (recordings, warnings) = mixed::open(&folders)?;
@@ -58,15 +68,14 @@ impl Compared {
         shown.dedup();
         let notices = warnings.chain(overridden).chain(unsound);
         let notices = notices.chain(shown.into_iter().map(Notice::Note)).collect();
-        let until = recordings.iter().find_map(Recording::until);
-        let baseline = baseline.or(until.and_then(|until| until.baseline.as_deref()));
-        let at_looks = until.and_then(|until| Share::new(until.margin));
-        let margins = at_looks.map(Margins::from).unwrap_or_default().with(given)?;
+        let until = borrowed.iter().find_map(|recording| recording.until());
+        let baseline = given.baseline.or(until.and_then(|until| until.baseline.as_deref()));
+        let margins = margins(&borrowed, given)?;
         margins.check(cells.all())?;
         let compared = Self {
             baseline: baseline.map(|name| baseline_named(name, &borrowed)).transpose()?,
+            is_margin_default: margins == Margins::default(),
             margins,
-            is_margin_default: at_looks.is_none() && given.is_empty(),
             cells,
             disturbances,
             histograms: histograms::open(&files)?,
@@ -147,6 +156,21 @@ pub fn comparison(
     let rule = rule(recordings, baseline, margins);
     let comparison = labelled(compare(cells.all(), rule)?, recordings);
     Ok(Comparison { disturbances: disturbed::notes(recordings, cells), ..comparison })
+}
+
+/// Returns the margins of a comparison: those that are asked for, else that with which `run --until` added
+/// replicates, else the usual ones, else those of a comparison.
+///
+/// # Errors
+///
+/// When two margins are for the same metrics.
+pub fn margins(recordings: &[&Recording], given: GivenRule<'_>) -> Result<Margins, MarginError> {
+    let until = recordings.iter().find_map(|recording| recording.until());
+    let below = match until.and_then(|until| Share::new(until.margin)) {
+        Some(at_looks) => at_looks.into(),
+        None => Margins::default().with(given.margins_usual)?,
+    };
+    below.with(given.margins)
 }
 
 /// Reads a baseline, whose kernel may be called by its label.

@@ -37,7 +37,7 @@ pub mod wakeup;
 mod what_if;
 
 pub use cells::{Cells, Keep};
-pub use compared::{Compared, Notice, comparison};
+pub use compared::{Compared, GivenRule, Notice, comparison, margins};
 pub use error::{Error, Result};
 pub use history::history;
 pub use moment::{Moment, in_ms, in_us};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use preemptlab_analysis::{Compared, Error, Keep};
+use preemptlab_analysis::{Compared, Error, GivenRule, Keep};
 use preemptlab_model::{BackendKind, MetricName};
 use preemptlab_stats::Verdict as Word;
 use preemptlab_testkit::recorded::{Cell, TWO_MODES, record_on, recorded};
@@ -14,7 +14,7 @@ fn a_recording_is_compared_with_the_baseline_that_is_named() {
         _ => Cell::Measured,
     });
     let (compared, notices) =
-        Compared::open(std::slice::from_ref(&path), Keep::Metrics, None, &[]).unwrap();
+        Compared::open(std::slice::from_ref(&path), Keep::Metrics, GivenRule::default()).unwrap();
     assert_eq!(notices, []);
     let comparison = compared.comparison().unwrap();
     let [none, full] = &comparison.groups[0].configurations[..] else { panic!() };
@@ -23,11 +23,19 @@ fn a_recording_is_compared_with_the_baseline_that_is_named() {
     assert_eq!(effect.verdict, Word::Better);
 
     let name = full.name().to_string();
-    let (compared, _) =
-        Compared::open(std::slice::from_ref(&path), Keep::Metrics, Some(&name), &[]).unwrap();
+    let (compared, _) = Compared::open(
+        std::slice::from_ref(&path),
+        Keep::Metrics,
+        GivenRule { baseline: Some(&name), ..GivenRule::default() },
+    )
+    .unwrap();
     assert_eq!(compared.comparison().unwrap().groups[0].baseline, Some(1));
-    let (compared, _) =
-        Compared::open(&[path], Keep::Metrics, Some("debian:7.2/lazy"), &[]).unwrap();
+    let (compared, _) = Compared::open(
+        &[path],
+        Keep::Metrics,
+        GivenRule { baseline: Some("debian:7.2/lazy"), ..GivenRule::default() },
+    )
+    .unwrap();
     let error = compared.comparison().unwrap_err();
     assert!(matches!(error, Error::Baseline(_)), "{error}");
 }
@@ -35,15 +43,16 @@ fn a_recording_is_compared_with_the_baseline_that_is_named() {
 #[test]
 fn what_cannot_be_compared_is_refused_and_what_is_odd_is_said() {
     let (folder, path) = recorded("a", |_, _| Cell::Measured);
-    let refused =
-        |paths: &[PathBuf]| Compared::open(paths, Keep::Metrics, None, &[]).err().unwrap();
+    let refused = |paths: &[PathBuf]| {
+        Compared::open(paths, Keep::Metrics, GivenRule::default()).err().unwrap()
+    };
     let twice = refused(&[path.clone(), path.clone()]);
     assert!(twice.to_string().ends_with("is named twice"), "{twice}");
     let absent = refused(&[folder.path().join("absent")]);
     assert!(matches!(absent, Error::Recording(_)), "{absent}");
     let host = folder.path().join("host");
     record_on(BackendKind::Host, &host, TWO_MODES, |_, _| Cell::Measured);
-    let (compared, _) = Compared::open(&[host], Keep::Metrics, None, &[]).unwrap();
+    let (compared, _) = Compared::open(&[host], Keep::Metrics, GivenRule::default()).unwrap();
     let disturbances = compared.comparison().unwrap().disturbances;
     assert!(disturbances.iter().any(|said| said.contains("powersave")), "{disturbances:?}");
 }

@@ -16,38 +16,20 @@ use clap::{
 };
 use preemptlab_experiment::{CostSource, KernelLevel, Overrides};
 use preemptlab_files::OutFolder;
-use preemptlab_lab::{EmbedError, kernel_level};
+use preemptlab_lab::{Config, EmbedError, kernel_level};
 use preemptlab_model::{Direction, PreemptMode};
 use preemptlab_scenario::Model;
-use preemptlab_stats::{GivenMargin, Pattern, Question, Requirement};
+use preemptlab_stats::{GivenMargin, Margins, Pattern, Question, Requirement};
 
 use crate::exit::{self, Failure, OrExit};
 
 /// The kernel where nobody names one: that of Debian's stable release.
 pub const DEFAULT_KERNEL: &str = "debian:6.12";
 
-/// Source of packages.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Packages")]
-pub struct Packages {
-    /// The Debian mirror [default: that of this machine's apt configuration]
-    #[arg(long, value_name = "URL")]
-    pub mirror: Option<String>,
-    /// Accept a mirror's package lists after their validity date
-    #[arg(long)]
-    pub allow_expired: bool,
-    /// Ask the mirror for new package lists even if those at hand are younger than a day
-    #[arg(long)]
-    pub refresh: bool,
-}
-
 /// Settings of virtual machines.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Virtual machines")]
 pub struct Machines {
-    /// Another qemu-system-x86_64 than the one of Debian 13 [10.0 or later, with plugins]
-    #[arg(long, value_name = "PATH")]
-    pub qemu: Option<PathBuf>,
     /// Virtual machines at a time [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -178,6 +160,12 @@ impl RuleArgs {
     pub fn is_given(&self) -> bool {
         self.baseline.is_some() || !self.margins.is_empty()
     }
+}
+
+/// Returns the margins of a gate: its own, with the configured ones and then the given ones in their place.
+pub fn gate_margins(given: &[GivenMargin], config: &Config) -> exit::Result<Margins> {
+    let margins = Margins::gate().with(config.margins()).and_then(|margins| margins.with(given));
+    margins.or_exit(exit::UNUSABLE)
 }
 
 /// Options for changing the settings of a machine.

@@ -8,6 +8,8 @@ use clap::{
     parser::ValueSource,
 };
 
+use preemptlab_lab::Assignment;
+
 use crate::{args::Color, commands::Command};
 
 /// Measure Linux preemption models: real kernels, real benchmarks, deterministic virtual time.
@@ -29,6 +31,10 @@ pub struct Cli {
         help_heading = FOR_ALL
     )]
     pub store: Option<PathBuf>,
+    /// Set a key of the configuration, such as qemu=PATH or mirror=URL, for this command; may be repeated.
+    /// `preemptlab util config` shows every key
+    #[arg(long, global = true, value_name = "KEY=VALUE", help_heading = FOR_ALL)]
+    pub set: Vec<Assignment>,
     /// When to use colour
     #[arg(
         long,

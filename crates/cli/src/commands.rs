@@ -13,9 +13,10 @@ mod system;
 mod util;
 mod verify;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::{Command as Line, Subcommand};
+use preemptlab_lab::Config;
 
 use crate::{exit, output::Output};
 
@@ -37,27 +38,27 @@ pub enum Command {
 }
 
 impl Command {
-    /// Executes the verb, with the store that the user named. `line` makes the command line that completions and
-    /// man pages describe.
+    /// Executes the verb with the configuration, which is read only where it is needed. `line` makes the command
+    /// line that completions and man pages describe.
     pub fn execute(
         &self,
-        store: Option<PathBuf>,
+        config: impl FnOnce() -> exit::Result<Config>,
         output: &Output,
         line: fn() -> Line,
     ) -> exit::Result<ExitCode> {
         match self {
-            Self::Run(args) => run::execute(args, store, output),
-            Self::Compare(args) => compare::execute(args, output),
-            Self::Explain(args) => explain::execute(args, store, output),
-            Self::Gate(args) => gate::execute(args, store, output),
-            Self::Bisect(args) => bisect::execute(args, store, output),
-            Self::Recommend(args) => recommend::execute(args, output),
-            Self::Verify(args) => verify::execute(args, store, output),
+            Self::Run(args) => run::execute(args, &config()?, output),
+            Self::Compare(args) => compare::execute(args, &config()?, output),
+            Self::Explain(args) => explain::execute(args, &config()?, output),
+            Self::Gate(args) => gate::execute(args, &config()?, output),
+            Self::Bisect(args) => bisect::execute(args, &config()?, output),
+            Self::Recommend(args) => recommend::execute(args, &config()?, output),
+            Self::Verify(args) => verify::execute(args, &config()?, output),
             Self::Export(args) => export::execute(args, output),
-            Self::Kernels(args) => kernels::execute(args, store, output),
-            Self::Cluster(args) => cluster::execute(args, store, output),
-            Self::System(args) => system::execute(args, store, output),
-            Self::Util(args) => util::execute(args, &mut line(), output),
+            Self::Kernels(args) => kernels::execute(args, &config()?, output),
+            Self::Cluster(args) => cluster::execute(args, &config()?, output),
+            Self::System(args) => system::execute(args, &config()?, output),
+            Self::Util(args) => util::execute(args, config, &mut line(), output),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use preemptlab_analysis::{Compared, Keep};
+use preemptlab_analysis::{Compared, GivenRule, Keep};
+use preemptlab_lab::Config;
 
 use crate::{args::RuleArgs, exit, output::Output};
 
@@ -11,9 +12,15 @@ pub fn open(
     paths: &[PathBuf],
     keep: Keep,
     args: &RuleArgs,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<Compared> {
-    let (compared, notices) = Compared::open(paths, keep, args.baseline.as_deref(), &args.margins)?;
+    let given = GivenRule {
+        baseline: args.baseline.as_deref(),
+        margins: &args.margins,
+        margins_usual: config.margins(),
+    };
+    let (compared, notices) = Compared::open(paths, keep, given)?;
     output.notices(notices);
     Ok(compared)
 }

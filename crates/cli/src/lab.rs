@@ -1,46 +1,47 @@
-//! From the command line's options to a lab.
+//! From the command line's options and the configuration to a lab.
 
 use std::path::PathBuf;
 
-use preemptlab_lab::Lab;
+use preemptlab_lab::{Assignment, Config, Lab, Places};
 use preemptlab_provision::Options;
 
-use crate::{
-    args::{Machines, Packages},
-    progress::Shown,
-};
+use crate::{args::Machines, exit, progress::Shown};
+
+/// Reads the configuration: what the command line sets, the project's file, the user's file.
+pub fn config(store: Option<PathBuf>, assignments: Vec<Assignment>) -> exit::Result<Config> {
+    Ok(Config::read(Places {
+        store,
+        assignments,
+        folder: std::env::current_dir().ok(),
+        user_file: of_user("XDG_CONFIG_HOME", ".config")
+            .map(|folder| folder.join("preemptlab/config.toml")),
+        home: folder("HOME"),
+    })?)
+}
 
 /// Returns the lab on this machine, with the store that was named or the user's own.
-pub fn here<'a>(
-    store: Option<PathBuf>,
-    machines: Option<&Machines>,
-    packages: &Packages,
-    shown: &'a Shown,
-) -> Lab<'a> {
+pub fn here<'a>(config: &Config, machines: Option<&Machines>, shown: &'a Shown) -> Lab<'a> {
     Lab {
-        store,
-        cache: cache(),
+        store: config.store().map(PathBuf::from),
+        cache: of_user("XDG_CACHE_HOME", ".cache"),
         packages: Options {
-            mirror: packages.mirror.clone(),
-            allow_expired: packages.allow_expired,
-            refresh: packages.refresh,
+            mirror: config.mirror().map(str::to_owned),
+            allow_expired: config.allow_expired(),
+            refresh: false,
             apt_config: std::env::var_os("APT_CONFIG").map(PathBuf::from),
         },
-        qemu: machines.and_then(|machines| machines.qemu.clone()),
-        jobs: machines.and_then(|machines| machines.jobs),
+        qemu: config.qemu().map(PathBuf::from),
+        jobs: machines.and_then(|machines| machines.jobs).or(config.jobs()),
         allow_build_scripts: machines.is_some_and(|machines| machines.allow_build_scripts),
         watch: shown,
     }
 }
 
-/// Returns the folder of the XDG Base Directory Specification.
-fn cache() -> Option<PathBuf> {
-    let folder =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))
+/// Returns a folder of the XDG Base Directory Specification.
+fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
+    folder(variable).or_else(|| Some(folder("HOME")?.join(below_home)))
 }
 
-/// Returns the lab of a machine that needs no mirror, with the store that was named or the user's own.
-pub fn offline<'a>(store: Option<PathBuf>, shown: &'a Shown) -> Lab<'a> {
-    here(store, None, &Packages::default(), shown)
+fn folder(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

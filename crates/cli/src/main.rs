@@ -65,7 +65,8 @@ fn execute() -> ExitCode {
     let result = match Cli::read(std::env::args_os()) {
         Ok(cli) => {
             let output = Output::new(cli.color);
-            cli.command.execute(cli.store, &output, Cli::command).map_err(|failure| {
+            let config = || lab::config(cli.store, cli.set);
+            cli.command.execute(config, &output, Cli::command).map_err(|failure| {
                 output.error(&failure.report);
                 failure.code
             })

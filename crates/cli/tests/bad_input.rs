@@ -147,7 +147,7 @@ fn a_mirror_that_is_down_is_named() {
     let desk = Desk::new();
     desk.write("small.toml", SMALL);
     // Nothing listens on the discard port of this machine.
-    desk.run(&["run", "small.toml", "--mirror", "http://127.0.0.1:9/debian"])
+    desk.run(&["run", "small.toml", "--set", "mirror=http://127.0.0.1:9/debian"])
         .fails(4, &["127.0.0.1:9"]);
 }
 
@@ -166,7 +166,7 @@ fn a_qemu_that_is_too_old_is_refused() {
     let qemu = desk
         .write("qemu", "#!/bin/sh\necho 'QEMU emulator version 7.2.19 (Debian 1:7.2+dfsg-7)'\n");
     fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
-    desk.run(&["run", "small.toml", "--qemu", "qemu"]).fails(4, &["too old", "7.2.19", "10.0"]);
+    desk.run(&["run", "small.toml", "--set", "qemu=qemu"]).fails(4, &["too old", "7.2.19", "10.0"]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_qemu_without_plugins_is_refused() {
          [ \"$1\" = --help ] && echo 'usage: qemu' && exit\nexit 1\n",
     );
     fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
-    desk.run(&["run", "small.toml", "--qemu", "qemu"]).fails(4, &["plugins"]);
+    desk.run(&["run", "small.toml", "--set", "qemu=qemu"]).fails(4, &["plugins"]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ kind = "pgbench"
 "#;
 
 /// Mirror on whose port no program listens: a command that gets that far fails with a message.
-const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
+const NO_MIRROR: [&str; 2] = ["--set", "mirror=http://127.0.0.1:9/debian"];
 
 fn desk() -> Desk {
     let desk = Desk::new();
@@ -124,7 +124,7 @@ fn output_that_cannot_be_written_is_no_success() {
 #[test]
 fn limits_are_told_before_something_aborts() {
     let desk = desk();
-    let run = "exec preemptlab run small.toml --mirror http://127.0.0.1:9/debian";
+    let run = "exec preemptlab run small.toml --set mirror=http://127.0.0.1:9/debian";
     of_shell(&desk, &format!("ulimit -v 1000000; {run}"))
         .fails(4, &["of address space", "976 MiB", "`ulimit -v`"]);
     of_shell(&desk, &format!("ulimit -s 128; {run}")).fails(4, &["128 KiB", "`ulimit -s`"]);

@@ -289,7 +289,7 @@ fn a_qemu_that_cannot_trace_or_is_another_one_is_refused() {
     untraced(&desk.path("run"), |_| {});
     let qemu = |version: &str, help: &str| {
         fake_qemu(&desk, version, help);
-        explain(&desk, &["--cell", "none", "--qemu", "qemu"])
+        explain(&desk, &["--cell", "none", "--set", "qemu=qemu"])
     };
     qemu("7.2.19", "-plugin").fails(4, &["too old: QEMU emulator version 7.2.19", "10.0 or newer"]);
     qemu("10.0.2", "usage").fails(4, &["built without TCG plugins", "--enable-plugins"]);
@@ -298,7 +298,7 @@ fn a_qemu_that_cannot_trace_or_is_another_one_is_refused() {
         &[
             "made with QEMU QEMU emulator version 10.0.13",
             "this is QEMU emulator version 10.0.2",
-            "--qemu",
+            "--set qemu=PATH",
         ],
     );
 }
@@ -318,10 +318,14 @@ fn a_kernel_that_cannot_be_had_any_more_is_named() {
         manifest.qemu.as_mut().unwrap().build = build;
     });
     // Nothing listens on the discard port of this machine.
-    let mirror = "http://127.0.0.1:9/debian";
-    explain(&desk, &["--cell", "none", "--qemu", "qemu", "--mirror", mirror]).fails(
+    let config = ["--set", "qemu=qemu", "--set", "mirror=http://127.0.0.1:9/debian"];
+    explain(&desk, &[&["--cell", "none"][..], &config].concat()).fails(
         4,
-        &["debian:6.12.107+deb13 as 6.12.107+deb13-amd64", "cannot be had any more", "--mirror"],
+        &[
+            "debian:6.12.107+deb13 as 6.12.107+deb13-amd64",
+            "cannot be had any more",
+            "--set mirror=URL",
+        ],
     );
 }
 

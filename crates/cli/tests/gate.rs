@@ -145,7 +145,7 @@ fn what_cannot_be_compared_is_refused() {
     ] {
         gate(&desk, arguments).fails(2, &[said]);
     }
-    let mirror = ["--mirror", "http://127.0.0.1:9/debian"];
+    let mirror = ["--set", "mirror=http://127.0.0.1:9/debian"];
     for (base, new, said) in [
         ("=debian:6.12", "debian:7.2", "is not a label"),
         ("x=debian:6.12", "x=debian:7.2", "two kernels have the label `x`"),

@@ -11,7 +11,7 @@ const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
 /// Nothing listens there: a command that gets that far says so.
-const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
+const NO_MIRROR: [&str; 2] = ["--set", "mirror=http://127.0.0.1:9/debian"];
 
 /// Returns a desk with `plain.toml` and with `priced.toml`, whose cost is `amd-epyc`.
 fn desk() -> Desk {

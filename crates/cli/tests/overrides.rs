@@ -9,7 +9,7 @@ const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 2\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
 /// Nothing listens there: a command that gets that far says so.
-const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
+const NO_MIRROR: [&str; 2] = ["--set", "mirror=http://127.0.0.1:9/debian"];
 
 /// Returns a desk with `made.toml`, and with its recording in `runs/made` if `text` is given: the
 /// experiment that was run.

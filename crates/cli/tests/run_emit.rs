@@ -10,10 +10,10 @@ fn what_is_emitted_needs_what_it_names() {
     let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/quick.toml");
     let cases: [(&[&str], &str); 11] = [
         (&["lsf"], "invalid value 'lsf'"),
-        (&["kubernetes"], "name it with --volume CLAIM=FOLDER"),
-        (&["kubernetes", "--volume", "lab"], "name it with --image IMAGE"),
-        (&["kubernetes", "--volume", "La b", "--image", "x"], "`La b` is no claim"),
-        (&["kubernetes", "--volume", "lab", "--image", "a\nb"], "one line of plain text"),
+        (&["kubernetes"], "kubernetes.volume=CLAIM=FOLDER"),
+        (&["kubernetes", "--set=kubernetes.volume=lab"], "kubernetes.image=IMAGE"),
+        (&["kubernetes", "--set=kubernetes.volume=La b"], "`La b` is no claim"),
+        (&["kubernetes", "--set=kubernetes.image=a\nb"], "one line of plain text"),
         (&["github", "--preempt", "full"], "change the file instead"),
         (&["slurm", "--shard", "1/2"], "cluster work RUN I/N"),
         (&["slurm", "--engine-arg=--array=1-9"], "leave it out"),

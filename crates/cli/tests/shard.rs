@@ -62,7 +62,7 @@ fn a_shard_needs_a_prepared_recording() {
     refused(&desk, &["absent", "1/1"], "absent");
     refused(&desk, &["check", "1/1"], "there is no seed");
     // It is executed as its recording was prepared.
-    for option in ["--replicates=9", "--backend=host", "--qemu=/bin/true"] {
+    for option in ["--replicates=9", "--backend=host", "--seed=3"] {
         refused(&desk, &["check", "1/1", option], "unexpected argument");
     }
     fs::write(desk.path("check.shards/seed.tar.zst"), "no seed").unwrap();

@@ -188,8 +188,15 @@ fn what_looks_alike_and_is_a_file_is_read() {
     desk.write("own.toml", &experiment("debian:6.12", ""));
     for file in ["linked.toml", "largest.toml"] {
         // It continues and asks for packages, of which an empty desk has none.
-        let command =
-            ["run", "-n", "own.toml", "--machine", file, "--mirror", "http://127.0.0.1:9/debian"];
+        let command = [
+            "run",
+            "-n",
+            "own.toml",
+            "--machine",
+            file,
+            "--set",
+            "mirror=http://127.0.0.1:9/debian",
+        ];
         let (said, _) = hostile::bounded(&desk, &command);
         assert_ne!(said.code, 2, "{file}: {}", said.stderr);
     }

@@ -37,7 +37,7 @@ const NUMBERS: [&str; 6] =
 
 /// Mirror on the discard port of this machine, on which no program listens, so that an accepted
 /// input ends there.
-const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
+const NO_MIRROR: [&str; 2] = ["--set", "mirror=http://127.0.0.1:9/debian"];
 
 /// Input, and the words that the command must print.
 struct Case<'a> {

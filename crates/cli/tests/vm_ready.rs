@@ -62,7 +62,7 @@ fn what_was_resolved_is_not_resolved_again() {
     let before = asked.map(ask);
     // The programs that note calls do so when an input is missing.
     let _ = fs::remove_file(&log);
-    let mirror = ["run", "-n", "one.toml", "--mirror", "copy:/nonexistent/debian"];
+    let mirror = ["run", "-n", "one.toml", "--set", "mirror=copy:/nonexistent/debian"];
     let refused = desk.command(&mirror).env("PATH", &path).output().unwrap();
     Finished::new(refused).fails(4, &["/nonexistent/debian"]);
     assert!(calls().contains("apt-get update"), "{}", calls());

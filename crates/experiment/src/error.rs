@@ -22,7 +22,8 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    pub(crate) fn new(text: &str, error: &toml::de::Error) -> Self {
+    /// Creates the error of a text that serde does not take, with a remedy where one is known.
+    pub fn new(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
         // An error of a value's own type names the value that was meant.
         let (message, meant) = match error.message().rsplit_once("; ") {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_analysis::{
-    Cells, Compared, Keep, Notice,
+    Cells, Compared, GivenRule, Keep, Notice,
     gate::{Side, common_modes, judged, without_cells},
 };
 use preemptlab_experiment::{KernelLevel, Manifest, Overrides, Recording, RecordingWriter};
@@ -81,7 +81,7 @@ fn of_recordings(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
         return Err(Error::user(message));
     }
     let paths = [request.base, request.new].map(PathBuf::from);
-    let (compared, notices) = Compared::open(&paths, Keep::Sections, None, &[])?;
+    let (compared, notices) = Compared::open(&paths, Keep::Sections, GivenRule::default())?;
     for notice in notices {
         lab.watch.on(match notice {
             Notice::Warning(text) => Event::Warning(text),

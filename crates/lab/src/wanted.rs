@@ -12,7 +12,7 @@ use preemptlab_recording::Override;
 use crate::{EmbedError, Error, Mistake, Result, embed};
 
 /// The most bytes of a file that people write; experiments and scenarios have some kilobytes.
-const TEXT_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// An experiment as it is to be run.
 #[derive(Clone, Debug)]

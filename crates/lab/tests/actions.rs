@@ -13,7 +13,7 @@ use preemptlab_lab::{
     execute, gate, run,
 };
 use preemptlab_model::BackendKind;
-use preemptlab_stats::GateVerdict;
+use preemptlab_stats::{GateVerdict, Margins};
 
 #[test]
 fn a_recording_is_compared_with_its_copy() {
@@ -94,7 +94,7 @@ fn a_search_needs_two_ends_of_one_history() {
         experiment: None,
         metric: None,
         cause: None,
-        margins: &[],
+        margins: Margins::gate(),
         budget: Budget::Cells(60),
         preempt: &[],
         seed: None,

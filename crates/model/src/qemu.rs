@@ -9,7 +9,7 @@ use crate::Digest;
 pub struct QemuBuild {
     /// First line of `--version`, for people.
     pub version: String,
-    /// Digest of the sorted SHA-256 of the build's packages, or of the one binary that `--qemu`
+    /// Digest of the sorted SHA-256 of the build's packages, or of the one binary that the configuration
     /// names.
     pub digest: Digest,
 }

@@ -55,7 +55,7 @@ impl fmt::Display for Override {
 pub struct QemuUsed {
     /// Build of QEMU.
     pub build: QemuBuild,
-    /// Packages of QEMU; none for `--qemu`.
+    /// Packages of QEMU; none for a QEMU of the user's own.
     pub packages: Vec<Package>,
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use preemptlab_analysis::{
-    Cells, Compared, Keep, comparison,
+    Cells, Compared, GivenRule, Keep, comparison,
     gate::{Side, judged},
     history, repeated, sampled, unsound,
 };
@@ -67,7 +67,7 @@ fn reads(paths: &[PathBuf], doing: impl FnOnce()) -> Vec<usize> {
 }
 
 fn compared(paths: &[PathBuf], keep: Keep) -> Compared {
-    Compared::open(paths, keep, None, &[]).unwrap().0
+    Compared::open(paths, keep, GivenRule::default()).unwrap().0
 }
 
 fn page(compared: &Compared) {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use preemptlab_analysis::{Compared, Keep, mixed};
+use preemptlab_analysis::{Compared, GivenRule, Keep, mixed};
 use preemptlab_report::{
     Answers, InWords,
     export::{Format, export_tables},
@@ -29,7 +29,7 @@ fn status(row: &serde_json::Value) -> &str {
 
 fn page(path: &Path) -> (PageData, Comparison) {
     let paths = [path.to_owned()];
-    let (compared, _) = Compared::open(&paths, Keep::Distributions, None, &[]).unwrap();
+    let (compared, _) = Compared::open(&paths, Keep::Distributions, GivenRule::default()).unwrap();
     let comparison = compared.comparison().unwrap();
     let said = InWords { headline: "It is so.".into(), points: vec!["A point.".into()] };
     (page_data(&compared, &comparison, said, "a test").unwrap(), comparison)

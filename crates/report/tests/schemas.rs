@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 use preemptlab_analysis::{
-    Compared, Keep, WhatIf,
+    Compared, GivenRule, Keep, WhatIf,
     advice::advise,
     bisection::{Answer, Bisected, Commit, Cure, Found, Step, Worst},
     explain::{
@@ -125,7 +125,7 @@ fn answers_of_recordings_keep_to_their_schemas() {
             _ => Cell::Later(u64::from(replicate % 3)),
         }
     });
-    let (compared, _) = Compared::open(&[path], Keep::Sections, None, &[]).unwrap();
+    let (compared, _) = Compared::open(&[path], Keep::Sections, GivenRule::default()).unwrap();
     keeps("comparison", &serde_json::from_str(&json(&compared.comparison().unwrap())).unwrap());
     let advice = advise(&compared, &Question::default(), &[]).unwrap();
     keeps("recommendation", &serde_json::from_str(&recommendation_json(&advice)).unwrap());

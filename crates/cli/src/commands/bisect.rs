@@ -10,14 +10,14 @@ use std::{
 use clap::Args;
 use preemptlab_analysis::bisection::Found;
 use preemptlab_lab::{
-    Budget,
+    Budget, Config,
     bisect::{Between, BisectRange, BisectRequest, bisect},
 };
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
 use crate::{
-    args::{Format, Machines, Packages, formats, refuse, written_path},
+    args::{Format, Machines, formats, gate_margins, refuse, written_path},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -79,8 +79,6 @@ pub struct BisectArgs {
     pub format: Format,
     #[command(flatten)]
     pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 impl BisectArgs {
@@ -100,24 +98,20 @@ impl BisectArgs {
 }
 
 /// Searches, and prints the result.
-pub fn execute(
-    args: &BisectArgs,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<ExitCode> {
+pub fn execute(args: &BisectArgs, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let request = BisectRequest {
         between: args.between()?,
         experiment: args.experiment.as_deref(),
         metric: args.metric.as_deref(),
         cause: args.cause.as_deref(),
-        margins: &args.margins,
+        margins: gate_margins(&args.margins, config)?,
         budget: args.budget,
         preempt: &args.preempt,
         seed: args.seed,
         out: args.out.as_deref(),
     };
     let shown = Shown::new(output);
-    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    let lab = lab::here(config, Some(&args.machines), &shown);
     let outcome = bisect(&lab, &request)?;
     match args.format {
         Format::Table => output.data(&found::terminal(&outcome, output.terminal()))?,

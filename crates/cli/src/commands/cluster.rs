@@ -9,7 +9,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Args, Subcommand};
 use preemptlab_analysis::available::only_virtual;
 use preemptlab_experiment::Recording;
-use preemptlab_lab::Twice;
+use preemptlab_lab::{Config, Twice};
 
 use self::{
     emit::EmitArgs,
@@ -17,7 +17,7 @@ use self::{
     work::{PrepareArgs, WorkArgs},
 };
 use crate::{
-    args::{Format, Machines, Packages, formats},
+    args::{Format, Machines, formats},
     commands::{
         run::{
             self,
@@ -98,20 +98,18 @@ pub struct VerifyArgs {
     pub format: Format,
     #[command(flatten)]
     pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 /// Executes the verb.
-pub fn execute(args: &Cluster, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Cluster, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     match &args.verb {
-        Verb::Submit(SubmitArgs { run, detach }) => submit(run, (*detach, false), store, output),
-        Verb::Attach(run) => submit(run, (false, true), store, output),
-        Verb::Verify(args) => again(args, store, output),
-        Verb::Prepare(args) => work::prepare(args, store, output),
-        Verb::Work(args) => work::work(args, store, output),
+        Verb::Submit(SubmitArgs { run, detach }) => submit(run, (*detach, false), config, output),
+        Verb::Attach(run) => submit(run, (false, true), config, output),
+        Verb::Verify(args) => again(args, config, output),
+        Verb::Prepare(args) => work::prepare(args, config, output),
+        Verb::Work(args) => work::work(args, config, output),
         Verb::Merge(args) => merge::execute(args, output),
-        Verb::Emit(args) => emit::execute(args, store, output),
+        Verb::Emit(args) => emit::execute(args, config, output),
     }
 }
 
@@ -119,20 +117,20 @@ pub fn execute(args: &Cluster, store: Option<PathBuf>, output: &Output) -> exit:
 fn submit(
     args: &EngineRun,
     (detach, attach): (bool, bool),
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let elsewhere = Elsewhere { engine: &args.engine, twice: args.twice, detach, attach };
-    run::elsewhere(&args.files, &args.options, &elsewhere, store, output)
+    run::elsewhere(&args.files, &args.options, &elsewhere, config, output)
 }
 
 /// Verifies a recording on an engine.
-fn again(args: &VerifyArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+fn again(args: &VerifyArgs, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
     only_virtual(&recording, verify::NOT_AGAIN)?;
-    let engine = args.engine.on()?;
+    let engine = args.engine.on(config)?;
     let shown = Shown::new(output);
-    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    let lab = lab::here(config, Some(&args.machines), &shown);
     let verdicts = preemptlab_lab::verify_elsewhere(&lab, &recording, engine)?;
     verify::tell(&verdicts, args.format, output)
 }

@@ -7,6 +7,7 @@ mod page;
 use std::{path::Path, process::ExitCode};
 
 use preemptlab_analysis::{Compared, Keep};
+use preemptlab_lab::Config;
 use preemptlab_report::{
     LatencyCurves, View, curves_svg, curves_terminal, file_names, page::latency_curves,
 };
@@ -22,29 +23,31 @@ use crate::{
 };
 
 /// Compares recordings.
-pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Compare, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     match (args.by, &args.out) {
-        (By::Kernel, _) => history::execute(args, output),
+        (By::Kernel, _) => history::execute(args, config, output),
         (By::Configuration, Some(out)) if args.template.is_none() => match Ending::of(out)? {
-            Ending::Html => page::execute(args, Some(page::Form::Page), output),
-            Ending::Markdown => page::execute(args, Some(page::Form::Letter), output),
-            Ending::Svg => draw_one(args, out, output),
+            Ending::Html => page::execute(args, Some(page::Form::Page), config, output),
+            Ending::Markdown => page::execute(args, Some(page::Form::Letter), config, output),
+            Ending::Svg => draw_one(args, out, config, output),
         },
-        (By::Configuration, _) if args.template.is_some() => page::execute(args, None, output),
+        (By::Configuration, _) if args.template.is_some() => {
+            page::execute(args, None, config, output)
+        }
         (By::Configuration, _) if args.question.is_asked() => Err(exit::unusable(
             "a page or a letter answers --require, --maximize, --minimize and --among: add -o report.html or \
              -o letter.md, or ask `preemptlab recommend`",
         )),
-        (By::Configuration, _) => show(args, output),
+        (By::Configuration, _) => show(args, config, output),
     }
 }
 
 /// Shows the tables.
-fn show(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
+fn show(args: &Compare, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     refuse(&[(args.picture && args.format.is_some(), "--format")], "--picture is for a terminal")?;
     let is_pictured = args.picture || args.svg.is_some();
     let keep = if is_pictured { Keep::Distributions } else { Keep::Metrics };
-    let compared = open(&args.recordings, keep, &args.rule, output)?;
+    let compared = open(&args.recordings, keep, &args.rule, config, output)?;
     let (mut comparison, pictures) = match is_pictured {
         true => pictured(&compared)?,
         false => (compared.comparison()?, Vec::new()),
@@ -69,14 +72,19 @@ fn show(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
 }
 
 /// Draws the latencies of the only workload at every instant into a file.
-fn draw_one(args: &Compare, out: &Path, output: &Output) -> exit::Result<ExitCode> {
+fn draw_one(
+    args: &Compare,
+    out: &Path,
+    config: &Config,
+    output: &Output,
+) -> exit::Result<ExitCode> {
     args.check_file("a picture is drawn alone")?;
     refuse(
         &[(args.question.is_asked(), "--require and the like")],
         "a picture answers no question",
     )?;
     writable::check(out)?;
-    let compared = open(&args.recordings, Keep::Distributions, &args.rule, output)?;
+    let compared = open(&args.recordings, Keep::Distributions, &args.rule, config, output)?;
     match &*pictured(&compared)?.1 {
         [(_, curves)] => writable::write(out, curves_svg(curves).as_bytes(), output)?,
         several => return Err(too_many(several.len())),

@@ -19,7 +19,7 @@ use preemptlab_analysis::{
 };
 use preemptlab_experiment::Recording;
 use preemptlab_files::Replacement;
-use preemptlab_lab::Tracing;
+use preemptlab_lab::{Config, Tracing};
 use preemptlab_model::MetricName;
 use preemptlab_report::{
     Terminal, block_markdown, confirmation_terminal, explanation_svg, explanation_terminal,
@@ -27,7 +27,7 @@ use preemptlab_report::{
 };
 
 use crate::{
-    args::{Format, Machines, Packages, formats, written_path},
+    args::{Format, Machines, formats, written_path},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -87,8 +87,6 @@ pub struct CellArgs {
     pub cell: Option<String>,
     #[command(flatten)]
     pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 impl CellArgs {
@@ -97,12 +95,12 @@ impl CellArgs {
         &self,
         recording: &Recording,
         cell: &Chosen,
-        store: Option<PathBuf>,
+        config: &Config,
         output: &Output,
         work: impl FnOnce(&Tracing<'_>) -> exit::Result<T>,
     ) -> exit::Result<T> {
         let shown = Shown::new(output);
-        let lab = &lab::here(store, Some(&self.machines), &self.packages, &shown);
+        let lab = &lab::here(config, Some(&self.machines), &shown);
         let tracing = Tracing { lab, recording };
         tracing.ensure(&[cell])?;
         work(&tracing)
@@ -209,22 +207,22 @@ pub struct TraceArgs {
 }
 
 /// Explains the worst wakeups of a cell, or the subject that the user named.
-pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Explain, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let recording = &Recording::open(&args.recording)?;
     match &args.what {
-        None => explained(&args.wakeup, recording, store, output),
-        Some(Subject::Wakeup(args)) => explained(args, recording, store, output),
-        Some(Subject::Response(args)) => answered(args, recording, store, output),
+        None => explained(&args.wakeup, recording, config, output),
+        Some(Subject::Wakeup(args)) => explained(args, recording, config, output),
+        Some(Subject::Response(args)) => answered(args, recording, config, output),
         Some(Subject::Ranking(args)) => {
             let ranking = Ranking::new(recording, args.fair)?;
             output.print(&ranking_table(&ranking), args.format, &ranking)
         }
         Some(Subject::Census(args)) => census::execute(args, recording, output),
-        Some(Subject::Search(args)) => search::execute(args, recording, store, output),
-        Some(Subject::Confirm(args)) => confirmed(args, recording, store, output),
-        Some(Subject::WhatIf(args)) => patched(args, recording, store, output),
-        Some(Subject::Zoom(args)) => zoomed(args, recording, store, output),
-        Some(Subject::Trace(args)) => exported(args, recording, store, output),
+        Some(Subject::Search(args)) => search::execute(args, recording, config, output),
+        Some(Subject::Confirm(args)) => confirmed(args, recording, config, output),
+        Some(Subject::WhatIf(args)) => patched(args, recording, config, output),
+        Some(Subject::Zoom(args)) => zoomed(args, recording, config, output),
+        Some(Subject::Trace(args)) => exported(args, recording, config, output),
     }
 }
 
@@ -248,11 +246,11 @@ fn drawn(
 fn zoomed(
     args: &ZoomArgs,
     recording: &Recording,
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
-    args.of.traced(recording, &cell, store, output, |tracing| {
+    args.of.traced(recording, &cell, config, output, |tracing| {
         let zoom = Zoom::new(recording, &cell, args.moment)?;
         let stream = tracing.execute(&cell.inputs, &zoom.program)?;
         output.data(&zoom.graph(stream)?)
@@ -263,7 +261,7 @@ fn zoomed(
 fn exported(
     args: &TraceArgs,
     recording: &Recording,
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let form = match args.format {
@@ -277,7 +275,7 @@ fn exported(
     writable::check(out)?;
     let unwritable = |error: io::Error| writable::refusal(out, &error);
     let mut file = Replacement::begin(out).map_err(|error| exit::host(unwritable(error)))?;
-    args.of.traced(recording, &cell, store, output, |_| {
+    args.of.traced(recording, &cell, config, output, |_| {
         Ok(export(recording, &cell, form, file.file(), unwritable)?)
     })?;
     file.publish().map_err(|error| exit::host(unwritable(error)))?;
@@ -292,11 +290,11 @@ fn exported(
 fn confirmed(
     args: &ConfirmArgs,
     recording: &Recording,
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
-    let confirmation = args.of.traced(recording, &cell, store, output, |tracing| {
+    let confirmation = args.of.traced(recording, &cell, config, output, |tracing| {
         let mut confirmation = Confirmation::new(recording, &cell)?;
         while let Some(program) = confirmation.next_program() {
             confirmation.take(tracing.execute(&cell.inputs, &program)?)?;
@@ -314,13 +312,13 @@ fn confirmed(
 fn patched(
     args: &WhatIfArgs,
     recording: &Recording,
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
     // Before anything is executed.
     check_probe(recording, &cell, false)?;
-    let patched = args.of.traced(recording, &cell, store, output, |_| {
+    let patched = args.of.traced(recording, &cell, config, output, |_| {
         Ok(Patched::new(recording, &cell, &args.changes, args.worst.into())?)
     })?;
     match args.drawn.format {
@@ -333,13 +331,13 @@ fn patched(
 fn answered(
     args: &ResponseArgs,
     recording: &Recording,
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::RESPONSE_MAX)?;
     // Before anything is executed.
     client(recording, &cell)?;
-    let responses = args.of.traced(recording, &cell, store, output, |_| {
+    let responses = args.of.traced(recording, &cell, config, output, |_| {
         Ok(Responses::new(recording, &cell, args.worst.into())?)
     })?;
     if args.drawn.format == Format::Json {
@@ -355,7 +353,7 @@ fn answered(
 fn explained(
     args: &WakeupArgs,
     recording: &Recording,
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     if let Some(svg) = &args.svg {
@@ -364,7 +362,7 @@ fn explained(
     let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(args.fair))?;
     // Before anything is executed.
     check_probe(recording, &cell, args.fair)?;
-    let explanation = args.of.traced(recording, &cell, store, output, |tracing| {
+    let explanation = args.of.traced(recording, &cell, config, output, |tracing| {
         let mut explanation = Explanation::new(recording, &cell, args.fair, args.worst.into())?;
         if let Some(sibling) = explanation.sibling()? {
             tracing.ensure(&[&sibling])?;

@@ -2,19 +2,19 @@
 
 pub mod options;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
-use preemptlab_lab::GateRequest;
+use preemptlab_lab::{Config, GateRequest};
 use preemptlab_model::MetricName;
 use preemptlab_report::{
     Terminal, gate_github, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
 };
-use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins};
+use preemptlab_stats::{Gate, GateRule, GateVerdict};
 
 use self::options::GateArgs;
 use crate::{
-    args::{Form, Format, check_forms},
-    exit::{self, Failure, OrExit},
+    args::{Form, Format, check_forms, gate_margins},
+    exit::{self, Failure},
     lab,
     output::{self, Output},
     progress::Shown,
@@ -29,9 +29,9 @@ const SKIP: u8 = 125;
 const STOP: u8 = 128;
 
 /// Decides whether a kernel is worse.
-pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &GateArgs, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let result = check(&args.forms).and_then(|()| {
-        let gate = decide(args, store, output)?;
+        let gate = decide(args, config, output)?;
         told(&gate, &args.forms, output)?;
         Ok(ExitCode::from(code(&gate, args.bisect)))
     });
@@ -41,14 +41,14 @@ pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit
     })
 }
 
-fn decide(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<Gate> {
+fn decide(args: &GateArgs, config: &Config, output: &Output) -> exit::Result<Gate> {
     let request = GateRequest {
         base: &args.base,
         new: &args.new,
         experiment: args.experiment.as_deref(),
         rule: GateRule {
             metrics: args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
-            margins: Margins::gate().with(&args.margins).or_exit(exit::UNUSABLE)?,
+            margins: gate_margins(&args.margins, config)?,
             ..GateRule::default()
         },
         budget: args.budget,
@@ -58,7 +58,7 @@ fn decide(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Res
         out: args.out.clone(),
     };
     let shown = Shown::new(output);
-    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    let lab = lab::here(config, Some(&args.machines), &shown);
     Ok(preemptlab_lab::gate(&lab, &request)?)
 }
 

@@ -1,17 +1,17 @@
 //! `preemptlab kernels`: the available kernels.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Args;
 use preemptlab_analysis::offers::{OfferedKernel, Offers};
 use preemptlab_experiment::MachineSpec;
-use preemptlab_lab::{Blame, OrBlame};
+use preemptlab_lab::{Blame, Config, Lab, OrBlame};
 use preemptlab_model::KernelConfig;
-use preemptlab_provision::{Build, Offer};
+use preemptlab_provision::{Build, Offer, Options};
 use preemptlab_report::{kernel_configurations_table, kernel_versions_table};
 
 use crate::{
-    args::{Format, Packages, formats},
+    args::{Format, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -30,14 +30,17 @@ pub struct Kernels {
     /// How to print it
     #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
     pub format: Format,
-    #[command(flatten)]
-    pub packages: Packages,
+    /// Ask the mirror for new package lists even if those here are younger than a day
+    #[arg(long)]
+    pub refresh: bool,
 }
 
 /// Lists kernels.
-pub fn execute(args: &Kernels, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Kernels, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let shown = Shown::new(output);
-    let lab = lab::here(store, None, &args.packages, &shown);
+    let lab = lab::here(config, None, &shown);
+    let packages = Options { refresh: args.refresh, ..lab.packages.clone() };
+    let lab = Lab { packages, ..lab };
     let guest = MachineSpec::default().arch;
     let kernels = lab.provide(lab.open_store()?, guest, |provision| {
         Ok(if args.all {

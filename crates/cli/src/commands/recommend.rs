@@ -2,6 +2,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use preemptlab_analysis::{Keep, advice::advise};
+use preemptlab_lab::Config;
 
 use crate::{
     args::{Format, QuestionArgs, RuleArgs, formats},
@@ -40,8 +41,8 @@ const FORMATS: [Format; 5] =
     [Format::Table, Format::Brief, Format::Json, Format::Csv, Format::Markdown];
 
 /// Recommends a configuration.
-pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
-    let compared = compared::open(&args.recordings, Keep::Metrics, &args.rule, output)?;
+pub fn execute(args: &Recommend, config: &Config, output: &Output) -> exit::Result<ExitCode> {
+    let compared = compared::open(&args.recordings, Keep::Metrics, &args.rule, config, output)?;
     let advice = advise(&compared, &args.question.question(), &[])?;
     let code = output.data(&match args.format {
         Format::Table => preemptlab_report::recommendation_terminal(&advice, output.terminal()),

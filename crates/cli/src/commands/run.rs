@@ -18,7 +18,7 @@ use preemptlab_analysis::{
 };
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_files::OutFolder;
-use preemptlab_lab::{Execution, Lab, UntilDecided, Wanted, chosen};
+use preemptlab_lab::{Config, Execution, Lab, UntilDecided, Wanted, chosen};
 use preemptlab_model::{BackendKind, Digest};
 use preemptlab_recording::Override;
 use preemptlab_report::View;
@@ -135,11 +135,12 @@ pub fn wanted(
 }
 
 /// Runs or continues an experiment, and compares; or plays scenarios.
-pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Run, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let shown = Shown::new(output);
     let options = &args.options;
-    let lab = lab::here(store, Some(&options.machines), &options.packages, &shown);
-    let executor = Executor { backend: args.backend, no_cache: args.no_cache, engine: None };
+    let lab = lab::here(config, Some(&options.machines), &shown);
+    let executor =
+        Executor { config, backend: args.backend, no_cache: args.no_cache, engine: None };
     if let Some(command) = &args.command.command {
         let out = options.out.as_deref();
         let (out, written) =
@@ -172,13 +173,14 @@ pub fn elsewhere(
     files: &[PathBuf],
     options: &Options,
     elsewhere: &Elsewhere<'_>,
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     refuse(&[(options.machines.jobs.is_some(), "--jobs")], "an engine has machines of its own")?;
     let shown = Shown::new(output);
-    let lab = lab::here(store, Some(&options.machines), &options.packages, &shown);
-    let executor = Executor { backend: BackendKind::Vm, no_cache: false, engine: Some(elsewhere) };
+    let lab = lab::here(config, Some(&options.machines), &shown);
+    let executor =
+        Executor { config, backend: BackendKind::Vm, no_cache: false, engine: Some(elsewhere) };
     match given(files, options)? {
         Given::Experiment(wanted, out) => run(options, executor, &out, *wanted, &lab, output),
         Given::Scenarios => {
@@ -242,7 +244,7 @@ fn run(
     for note in shown::notes(recording.manifest()) {
         output.note(note);
     }
-    let comparison = finished::comparison(baseline, recording, &ran.cells)?;
+    let comparison = finished::comparison(baseline, recording, &ran.cells, executor.config)?;
     output.comparison(&comparison, format, View::Overview)?;
     conclude(ran.summary, options.trace, backend, recording, output)
 }

@@ -6,9 +6,10 @@ mod change;
 mod revert;
 mod show;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use preemptlab_lab::Config;
 
 use self::{apply::Apply, calibrate::Calibrate, revert::Revert, show::Show};
 use crate::{exit, output::Output};
@@ -31,11 +32,11 @@ pub enum Verb {
 }
 
 /// Executes the verb.
-pub fn execute(args: &System, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &System, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     match &args.verb {
-        Verb::Show(args) => show::execute(args, store, output),
-        Verb::Apply(args) => apply::execute(args, output),
+        Verb::Show(args) => show::execute(args, config, output),
+        Verb::Apply(args) => apply::execute(args, config, output),
         Verb::Revert(args) => revert::execute(args, output),
-        Verb::Calibrate(args) => calibrate::execute(args, store, output),
+        Verb::Calibrate(args) => calibrate::execute(args, config, output),
     }
 }

@@ -1,4 +1,4 @@
-//! `preemptlab util`: files for packages and shells.
+//! `preemptlab util`: the configuration, and files for packages and shells.
 
 mod completions;
 mod man;
@@ -7,10 +7,11 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Command, Subcommand};
 use clap_complete::Shell;
+use preemptlab_lab::Config;
 
 use crate::{exit, output::Output};
 
-/// Write completions and man pages
+/// Show the configuration, and write completions and man pages
 #[derive(Debug, Args)]
 pub struct Util {
     /// Command
@@ -18,9 +19,12 @@ pub struct Util {
     pub verb: Verb,
 }
 
-/// The verbs for packages and shells.
+/// The verbs beside those that measure.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Print every setting and the file that sets it, as the text of such a file
+    #[command(after_help = AFTER_CONFIG)]
+    Config,
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -33,9 +37,24 @@ pub enum Verb {
     },
 }
 
-/// Executes the verb for this command line.
-pub fn execute(args: &Util, line: &mut Command, output: &Output) -> exit::Result<ExitCode> {
+const AFTER_CONFIG: &str = "\
+The first of these that sets a key holds: --set and --store; preemptlab.toml, in this folder or in one above
+it, which may set jobs and margins; $XDG_CONFIG_HOME/preemptlab/config.toml or ~/.config/preemptlab/config.toml.
+
+Examples:
+  preemptlab util config
+  preemptlab util config --set jobs=1";
+
+/// Executes the verb for this command line. Only the configuration's own verb reads it: the others show
+/// nothing of it.
+pub fn execute(
+    args: &Util,
+    config: impl FnOnce() -> exit::Result<Config>,
+    line: &mut Command,
+    output: &Output,
+) -> exit::Result<ExitCode> {
     match &args.verb {
+        Verb::Config => output.data(&config()?.to_toml()),
         Verb::Completions { shell } => completions::execute(*shell, line, output),
         Verb::Man { folder } => man::execute(folder, line, output),
     }

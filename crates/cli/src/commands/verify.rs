@@ -6,12 +6,13 @@ use preemptlab_analysis::{
     verification::{Verification, VerifiedCell},
 };
 use preemptlab_experiment::Recording;
+use preemptlab_lab::Config;
 use preemptlab_model::Digest;
 use preemptlab_report::{Cell, Column, Table, Tone, View};
 use preemptlab_runner::Verdict;
 
 use crate::{
-    args::{Format, Machines, Packages, formats},
+    args::{Format, Machines, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -43,19 +44,17 @@ pub struct Verify {
     pub format: Format,
     #[command(flatten)]
     pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 /// End of the refusal of a recording in a machine's own time.
 pub const NOT_AGAIN: &str = "can say the same again; compare such recordings instead";
 
 /// Checks that a recording says the same again.
-pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Verify, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
     only_virtual(&recording, NOT_AGAIN)?;
     let shown = Shown::new(output);
-    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    let lab = lab::here(config, Some(&args.machines), &shown);
     if args.sensitivity {
         let comparison = preemptlab_lab::sensitivity(&lab, &recording)?;
         return output.comparison(&comparison, args.format, View::Overview);

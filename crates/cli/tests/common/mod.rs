@@ -28,13 +28,14 @@ impl Desk {
         path
     }
 
-    /// Returns the command, with a store of its own that is empty.
+    /// Returns the command, with a store of its own that is empty, and no configuration.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_preemptlab"));
         command
             .args(arguments)
             .current_dir(self.folder.path())
             .env("PREEMPTLAB_STORE", self.path("store"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
             .env("NO_COLOR", "1");
         command
     }

@@ -36,7 +36,7 @@ pub struct Pods {
 pub enum PlaceError {
     /// It is not in the folder of the claim.
     #[error(
-        "{recording} is not in {folder}, where the claim is mounted: name its folder with --volume CLAIM=FOLDER"
+        "{recording} is not in {folder}, where the claim is mounted: name its folder with --set kubernetes.volume=CLAIM=FOLDER"
     )]
     Outside {
         /// The recording.
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(place("/mnt/lab/runs/quick", "/mnt/lab").unwrap(), "/claim/runs/quick");
         for (recording, mounted) in [("/home/quick", "/mnt/lab"), ("/mnt/lab", "/mnt/lab")] {
             let said = place(recording, mounted).unwrap_err().to_string();
-            assert!(said.contains("--volume CLAIM=FOLDER"), "{said}");
+            assert!(said.contains("kubernetes.volume=CLAIM=FOLDER"), "{said}");
         }
     }
 }

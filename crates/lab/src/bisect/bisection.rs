@@ -8,7 +8,7 @@ use preemptlab_analysis::{
 };
 use preemptlab_files::OutFolder;
 use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
-use preemptlab_stats::{Followed, Gate, GateRule, GateVerdict, GivenMargin, Margins, Mechanism};
+use preemptlab_stats::{Followed, Gate, GateRule, GateVerdict, Margins, Mechanism};
 
 use super::{
     Between, Ends, Next, Revert, Search,
@@ -28,8 +28,8 @@ pub struct BisectRequest<'a> {
     pub metric: Option<&'a str>,
     /// The function to look for, whose sections are longer.
     pub cause: Option<&'a str>,
-    /// The margins that are not those of a gate.
-    pub margins: &'a [GivenMargin],
+    /// The margins.
+    pub margins: Margins,
     /// The cost of each decision.
     pub budget: Budget,
     /// The modes in which kernels are compared.
@@ -45,15 +45,13 @@ pub struct BisectRequest<'a> {
 ///
 /// # Errors
 ///
-/// When the margins do not fit each other, the ends have no history between them, the bad one is not shown to be worse,
+/// When the ends have no history between them, the bad one is not shown to be worse,
 /// or the machine or the user ends it.
 pub fn bisect(lab: &Lab<'_>, request: &BisectRequest<'_>) -> Result<Bisected> {
     let question = question(request)?;
-    let margins =
-        Margins::gate().with(request.margins).map_err(|error| Error::user(error.to_string()))?;
-    let BisectRequest { between, experiment, out, .. } = *request;
-    let (searched, search, out) = Searched::open(lab, &between, experiment, out, question)?;
-    Bisection { lab, request, margins, out, searched, search }.run()
+    let BisectRequest { between, experiment, out, .. } = request;
+    let (searched, search, out) = Searched::open(lab, between, *experiment, *out, question)?;
+    Bisection { lab, request, out, searched, search }.run()
 }
 
 /// Returns everything that the answers depend on besides the commits.
@@ -76,7 +74,6 @@ fn question(request: &BisectRequest<'_>) -> Result<String> {
 struct Bisection<'a> {
     lab: &'a Lab<'a>,
     request: &'a BisectRequest<'a>,
-    margins: Margins,
     out: OutFolder,
     searched: Searched,
     search: Search,
@@ -120,7 +117,7 @@ impl Bisection<'_> {
     fn find_mechanism(&mut self) -> Result<Mechanism> {
         let Ends { good, bad, .. } = self.search.ends_of().clone();
         self.lab.note("bisect: comparing the good end with the bad one");
-        let BisectRequest { metric, cause, .. } = *self.request;
+        let BisectRequest { metric, cause, .. } = self.request.clone();
         let named = match (metric, cause) {
             (Some(metric), _) => Some(Mechanism::Metric(MetricName::from(metric))),
             (None, Some(cause)) => Some(Mechanism::Section(cause.to_owned())),
@@ -261,14 +258,15 @@ impl Bisection<'_> {
         followed: Option<&Mechanism>,
         name: &str,
     ) -> Result<Gate> {
-        let BisectRequest { experiment, metric, budget, preempt, seed, .. } = *self.request;
+        let BisectRequest { experiment, metric, budget, preempt, seed, margins, .. } =
+            self.request.clone();
         let request = GateRequest {
             base,
             new,
             experiment,
             rule: GateRule {
                 metrics: metric.map(MetricName::from).into_iter().collect(),
-                margins: self.margins.clone(),
+                margins,
                 followed: followed.cloned(),
                 ..GateRule::default()
             },

@@ -35,7 +35,7 @@ pub enum PrepareError {
     /// A recording was made with another kernel than the present one of its name.
     #[error(
         "the recording was made with {name} as {release}, which cannot be had any more: {reason}; \
-         name a mirror that has it with --mirror, or run the experiment anew into another folder"
+         name a mirror that has it with --set mirror=URL, or run the experiment anew into another folder"
     )]
     KernelGone {
         /// Name of the kernel in the experiment.
@@ -59,7 +59,7 @@ pub enum PrepareError {
     /// A recording was made with another QEMU.
     #[error(
         "the recording was made with QEMU {recorded}, and this is {present}; name the same build \
-         with --qemu, or run the experiment anew into another folder"
+         with --set qemu=PATH, or run the experiment anew into another folder"
     )]
     OtherQemu {
         /// Build of the recording.
@@ -133,8 +133,8 @@ pub enum PrepareError {
     },
     /// A seed cannot hold a QEMU of the user's own.
     #[error(
-        "a QEMU of --qemu cannot be packed with what it needs: leave --qemu out, and every worker \
-         gets Debian's"
+        "a QEMU of your own cannot be packed with what it needs: without `qemu` in the configuration \
+         every worker gets Debian's"
     )]
     OwnQemu,
     /// The cells of a machine's own time belong to that machine.

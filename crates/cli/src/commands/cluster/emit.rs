@@ -13,11 +13,11 @@ use preemptlab_cluster::{
     newest, shards_for,
 };
 use preemptlab_experiment::RecordingWriter;
-use preemptlab_lab::{Twice, prepare_for_workers};
+use preemptlab_lab::{Config, Twice, prepare_for_workers};
 
 use super::work::PrepareArgs;
 use crate::{
-    engine::{TaskArgs, Volume, pods},
+    engine::{TaskArgs, pods},
     exit::{self, OrExit},
     output::Output,
     progress::Shown,
@@ -34,7 +34,8 @@ const BESIDE_MIB: u32 = 512;
 #[command(after_help = "\
 Examples:
   preemptlab cluster emit slurm studies/quick.toml > quick.sh
-  preemptlab cluster emit kubernetes studies/quick.toml --volume lab=/mnt/lab --image registry.example/preemptlab")]
+  preemptlab cluster emit kubernetes studies/quick.toml --set kubernetes.volume=lab=/mnt/lab \\
+    --set kubernetes.image=registry.example/preemptlab")]
 pub struct EmitArgs {
     /// The form to print
     #[arg(value_name = "KIND")]
@@ -73,17 +74,17 @@ pub fn owner(recording: &Path) -> exit::Result<(u32, u32)> {
 }
 
 /// Prepares a recording, and prints the script or manifest that executes its shards.
-pub fn execute(args: &EmitArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &EmitArgs, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     if args.kind == Kind::Kubernetes {
         // Before anything is downloaded.
-        args.pods()?;
+        pods(config)?;
     }
     if args.kind != Kind::Slurm && !args.tasks.arguments.is_empty() {
         return Err(exit::unusable("only Slurm's script holds an --engine-arg: leave it out"));
     }
     if args.kind == Kind::Slurm {
         // sbatch must take these options, too.
-        args.tasks.slurm()?;
+        args.tasks.slurm(config)?;
     }
     let (wanted, out) = args.prepared.wanted(output)?;
     if args.kind == Kind::Github && !wanted.overrides.is_empty() {
@@ -92,22 +93,15 @@ pub fn execute(args: &EmitArgs, store: Option<PathBuf>, output: &Output) -> exit
         return Err(exit::unusable(message));
     }
     let shown = Shown::new(output);
-    let lab = args.prepared.lab(store, &shown);
+    let lab = args.prepared.lab(config, &shown);
     let (writer, _) =
         prepare_for_workers(&lab, &args.prepared.execution(wanted, &out, args.trace))?;
-    output.data(&text(args, &writer)?)?;
+    output.data(&text(args, config, &writer)?)?;
     output.note(next(args.kind));
     Ok(ExitCode::from(exit::OK))
 }
 
-impl EmitArgs {
-    /// Returns the claim and the image, both of which Kubernetes needs.
-    fn pods(&self) -> exit::Result<(&Volume, &Line)> {
-        pods(self.tasks.volume.as_ref(), self.tasks.image.as_ref())
-    }
-}
-
-fn text(args: &EmitArgs, writer: &RecordingWriter) -> exit::Result<String> {
+fn text(args: &EmitArgs, config: &Config, writer: &RecordingWriter) -> exit::Result<String> {
     let recording = writer.recording();
     let path = recording.path().canonicalize().or_exit(exit::UNUSABLE)?;
     let line = |path: &Path| Line::of_path(path).or_exit(exit::UNUSABLE);
@@ -131,7 +125,7 @@ fn text(args: &EmitArgs, writer: &RecordingWriter) -> exit::Result<String> {
     Ok(match args.kind {
         Kind::Slurm => {
             let options: Result<Vec<Line>, _> =
-                args.tasks.arguments.iter().map(|it| it.parse()).collect();
+                args.tasks.of_slurm(config).iter().map(|it| it.parse()).collect();
             let options = options.or_exit(exit::UNUSABLE)?;
             emit::slurm(&workers, &line(&workplace.log())?, memory_mib, &options)
         }
@@ -142,7 +136,7 @@ fn text(args: &EmitArgs, writer: &RecordingWriter) -> exit::Result<String> {
             emit::github(&workers, &experiment).or_exit(exit::UNUSABLE)?
         }
         Kind::Kubernetes => {
-            let (volume, image) = args.pods()?;
+            let (volume, image) = pods(config)?;
             workers.program = "preemptlab".parse().or_exit(exit::UNUSABLE)?;
             workers.recording = volume.place(&path)?;
             let pods = Pods {

@@ -5,12 +5,14 @@ use std::{path::PathBuf, process::ExitCode, str::FromStr};
 use clap::Args;
 use preemptlab_cluster::{newest, shard_of_variables};
 use preemptlab_files::OutFolder;
-use preemptlab_lab::{Execution, Lab, ShardDone, ShardWork, Twice, Wanted, prepare_for_workers};
+use preemptlab_lab::{
+    Config, Execution, Lab, ShardDone, ShardWork, Twice, Wanted, prepare_for_workers,
+};
 use preemptlab_model::{BackendKind, Shard, counted};
 use preemptlab_runner::Summary;
 
 use crate::{
-    args::{Machines, OverrideArgs, Packages, written_path},
+    args::{Machines, OverrideArgs, written_path},
     commands::run,
     exit::{self, OrExit},
     lab,
@@ -32,8 +34,6 @@ pub struct PrepareArgs {
     pub overrides: OverrideArgs,
     #[command(flatten)]
     pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 impl PrepareArgs {
@@ -48,8 +48,8 @@ impl PrepareArgs {
     }
 
     /// Returns the lab that prepares it.
-    pub fn lab<'a>(&self, store: Option<PathBuf>, shown: &'a Shown) -> Lab<'a> {
-        lab::here(store, Some(&self.machines), &self.packages, shown)
+    pub fn lab<'a>(&self, config: &Config, shown: &'a Shown) -> Lab<'a> {
+        lab::here(config, Some(&self.machines), shown)
     }
 
     /// Returns the execution whose shards others execute.
@@ -130,14 +130,10 @@ impl ShardWanted {
 }
 
 /// Prepares a recording for workers: writes it, and packs its seed.
-pub fn prepare(
-    args: &PrepareArgs,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<ExitCode> {
+pub fn prepare(args: &PrepareArgs, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let (wanted, out) = args.wanted(output)?;
     let shown = Shown::new(output);
-    let lab = args.lab(store, &shown);
+    let lab = args.lab(config, &shown);
     let (writer, seed) = prepare_for_workers(&lab, &args.execution(wanted, &out, false))?;
     let recording = writer.recording();
     let (_, boots) = newest(recording);
@@ -159,7 +155,7 @@ pub fn prepare(
 }
 
 /// Executes a shard, and prints the outcome.
-pub fn work(args: &WorkArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn work(args: &WorkArgs, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let shard = args.shard.shard()?;
     let work = ShardWork {
         recording: &args.recording,
@@ -170,7 +166,8 @@ pub fn work(args: &WorkArgs, store: Option<PathBuf>, output: &Output) -> exit::R
         trace: args.trace,
     };
     let shown = Shown::new(output);
-    let lab = Lab { jobs: args.jobs, ..lab::offline(store, &shown) };
+    let lab = lab::here(config, None, &shown);
+    let lab = Lab { jobs: args.jobs.or(lab.jobs), ..lab };
     let ShardDone { summary, part } = preemptlab_lab::shard(&lab, &work)?;
     output.note(match summary {
         Some(Summary { completed, failed, .. }) => format!(

@@ -5,21 +5,22 @@ use std::{
     process::ExitCode,
 };
 
-use preemptlab_analysis::{Compared, Keep, histograms, history};
+use preemptlab_analysis::{Compared, GivenRule, Keep, histograms, history};
+use preemptlab_lab::Config;
 use preemptlab_model::MetricName;
 use preemptlab_report::{history_markdown, history_pictures, history_terminal};
-use preemptlab_stats::{History, Margins};
+use preemptlab_stats::History;
 
 use super::options::{Compare, Ending, too_many};
 use crate::{
-    args::{Format, refuse},
-    exit::{self, OrExit},
+    args::{Format, gate_margins, refuse},
+    exit,
     output::{self, Output},
     writable,
 };
 
 /// Shows the history of the kernels of recordings.
-pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Compare, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let ending = args.out.as_deref().map(Ending::of).transpose()?;
     check(args, ending)?;
     if let Some(out) = &args.out {
@@ -28,8 +29,9 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
     let metrics: Vec<MetricName> =
         args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect();
     histograms::refuse(&args.recordings, "a history is one of kernels")?;
-    let margins = Margins::gate().with(&args.rule.margins).or_exit(exit::UNUSABLE)?;
-    let (compared, notices) = Compared::open(&args.recordings, Keep::Sections, None, &[])?;
+    let margins = gate_margins(&args.rule.margins, config)?;
+    let (compared, notices) =
+        Compared::open(&args.recordings, Keep::Sections, GivenRule::default())?;
     let history = history(&compared, &metrics, &margins)?;
     output.notices(notices);
     if let Some(folder) = &args.svg {

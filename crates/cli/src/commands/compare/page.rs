@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use preemptlab_analysis::{Keep, advice::advise, meant};
+use preemptlab_lab::Config;
 use preemptlab_report::{
     form, in_words, letter,
     page::{html, page_data},
@@ -25,9 +26,14 @@ pub enum Form {
 const GENERATOR: &str = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
 
 /// Writes a page in a form, or fills the template.
-pub fn execute(args: &Compare, form_of: Option<Form>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(
+    args: &Compare,
+    form_of: Option<Form>,
+    config: &Config,
+    output: &Output,
+) -> exit::Result<ExitCode> {
     args.check_file("a page holds all of it")?;
-    let compared = open(&args.recordings, Keep::Distributions, &args.rule, output)?;
+    let compared = open(&args.recordings, Keep::Distributions, &args.rule, config, output)?;
     compared.check_recordings("a report")?;
     let comparison = compared.comparison()?;
     let said = match args.question.is_asked() {

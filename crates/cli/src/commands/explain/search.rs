@@ -1,15 +1,15 @@
 //! `preemptlab explain RUN search`: the worst wakeup that a configuration can have.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Args;
 use preemptlab_analysis::explain::Searched;
 use preemptlab_experiment::Recording;
-use preemptlab_lab::Budget;
+use preemptlab_lab::{Budget, Config};
 use preemptlab_report::{searched_table, searched_terminal};
 
 use crate::{
-    args::{Format, Machines, Packages, formats},
+    args::{Format, Machines, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -38,19 +38,17 @@ pub struct SearchArgs {
     pub format: Format,
     #[command(flatten)]
     pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 /// Searches for the worst wakeups of a recording's configurations.
 pub fn execute(
     args: &SearchArgs,
     recording: &Recording,
-    store: Option<PathBuf>,
+    config: &Config,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let shown = Shown::new(output);
-    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    let lab = lab::here(config, Some(&args.machines), &shown);
     let cells = args.cell.as_deref();
     let searched = Searched::new(preemptlab_lab::search(&lab, recording, cells, args.budget)?);
     match args.format {

@@ -8,7 +8,7 @@ use preemptlab_lab::Budget;
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
-use crate::args::{Form, Format, Machines, Packages, forms, written_folder};
+use crate::args::{Form, Format, Machines, forms, written_folder};
 
 /// Decide whether a kernel is worse than another
 #[derive(Args, Debug)]
@@ -68,8 +68,6 @@ pub struct GateArgs {
     pub forms: Vec<Form>,
     #[command(flatten)]
     pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 /// The formats of a decision.

@@ -1,10 +1,11 @@
 //! The messages of a run about its recordings at its end.
 
-use preemptlab_analysis::Cells;
+use preemptlab_analysis::{Cells, GivenRule, margins};
 use preemptlab_experiment::Recording;
+use preemptlab_lab::Config;
 use preemptlab_model::counted;
 use preemptlab_runner::Summary;
-use preemptlab_stats::{Baseline, Comparison, Margins, Share};
+use preemptlab_stats::{Baseline, Comparison};
 
 use crate::{
     exit::{self, OrExit},
@@ -16,10 +17,11 @@ pub fn comparison(
     baseline: Option<&Baseline>,
     recording: &Recording,
     cells: &Cells,
+    config: &Config,
 ) -> exit::Result<Comparison> {
     let until = recording.until();
-    let margin = until.and_then(|until| Share::new(until.margin));
-    let margins = margin.map(Margins::from).unwrap_or_default();
+    let given = GivenRule { margins_usual: config.margins(), ..GivenRule::default() };
+    let margins = margins(&[recording], given).or_exit(exit::UNUSABLE)?;
     let before = until.and_then(|until| until.baseline.as_deref());
     let before = before.map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
     let baseline = baseline.or(before.as_ref());

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use preemptlab_lab::{Budget, OnEngine, Twice};
+use preemptlab_lab::{Budget, Config, OnEngine, Twice};
 use preemptlab_model::BackendKind;
 use preemptlab_stats::Share;
 
 use crate::{
-    args::{Form, Format, Machines, OverrideArgs, Packages, forms, written_path},
+    args::{Form, Format, Machines, OverrideArgs, forms, written_path},
     engine::EngineArgs,
     exit,
 };
@@ -54,8 +54,6 @@ pub struct Options {
     pub overrides: OverrideArgs,
     #[command(flatten)]
     pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 impl Options {
@@ -74,6 +72,8 @@ impl Options {
 /// Executor of cells: this machine, in one of the ways it can, or an engine.
 #[derive(Clone, Copy)]
 pub struct Executor<'a> {
+    /// The settings.
+    pub config: &'a Config,
     /// How this machine does.
     pub backend: BackendKind,
     /// Executes cells even if the cache has their results.
@@ -99,6 +99,11 @@ impl Executor<'_> {
     pub fn on(&self) -> exit::Result<Option<OnEngine<'_>>> {
         let Some(elsewhere) = self.engine else { return Ok(None) };
         let Elsewhere { engine, twice, detach, attach } = elsewhere;
-        Ok(Some(OnEngine { twice: *twice, detach: *detach, attach: *attach, ..engine.on()? }))
+        Ok(Some(OnEngine {
+            twice: *twice,
+            detach: *detach,
+            attach: *attach,
+            ..engine.on(self.config)?
+        }))
     }
 }

@@ -6,6 +6,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::{Keep, advice};
+use preemptlab_lab::Config;
 use preemptlab_model::plain::BREAK;
 use preemptlab_model::{self as model, CpuList, IsolatedCpus, PreemptMode, Setting};
 use preemptlab_system::{
@@ -125,9 +126,9 @@ pub enum EmitTarget {
 }
 
 /// Puts settings into force.
-pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Apply, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let Proposal { mut settings, refused: not_given } = match &args.from {
-        Some(run) => recommended(run, args, output)?,
+        Some(run) => recommended(run, args, config, output)?,
         None if args.question.is_asked() || args.rule.is_given() => {
             let message = "--require, --maximize, --minimize, --baseline and --margin are about a \
                            recording: add --from RUN";
@@ -282,8 +283,13 @@ fn given(apply: &Apply) -> exit::Result<Proposal> {
 }
 
 /// Returns the settings that a recording recommends, if the recommendation is decided.
-fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Proposal> {
-    let compared = compared::open(&[run.to_owned()], Keep::Metrics, &args.rule, output)?;
+fn recommended(
+    run: &Path,
+    args: &Apply,
+    config: &Config,
+    output: &Output,
+) -> exit::Result<Proposal> {
+    let compared = compared::open(&[run.to_owned()], Keep::Metrics, &args.rule, config, output)?;
     Ok(advice::proposal(&compared, &args.question.question(), &args.allowed)?)
 }
 

@@ -7,17 +7,11 @@ use std::{
 
 use clap::Args;
 use preemptlab_calibrate::{COLD, Calibration, Errors, PricedClass};
-use preemptlab_lab::{Calibrated, Lab, calibrate};
+use preemptlab_lab::{Calibrated, Config, Lab, calibrate};
 use preemptlab_model::Name;
 use preemptlab_report::{Cell, Column, Table, Tone};
 
-use crate::{
-    args::{Packages, written_path},
-    exit, lab,
-    output::Output,
-    progress::Shown,
-    writable,
-};
+use crate::{args::written_path, exit, lab, output::Output, progress::Shown, writable};
 
 /// Measure what instructions cost on this machine, for virtual time that is like its own
 #[derive(Args, Debug)]
@@ -45,24 +39,18 @@ pub struct Calibrate {
     /// Another qemu-system-x86_64 than the one of Debian 13 [10.0 or later, with plugins]
     #[arg(long, value_name = "PATH", help_heading = "Virtual machines")]
     pub qemu: Option<PathBuf>,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 /// Measures micro-benchmarks on this machine, counts their instructions in a guest, fits prices and writes
 /// them as a profile.
-pub fn execute(
-    args: &Calibrate,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<ExitCode> {
+pub fn execute(args: &Calibrate, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let name = name(&args.out)?;
     writable::check(&args.out)?;
     let shown = Shown::new(output);
     let lab = Lab {
         qemu: args.qemu.clone(),
         allow_build_scripts: args.allow_build_scripts,
-        ..lab::here(store, None, &args.packages, &shown)
+        ..lab::here(config, None, &shown)
     };
     let Calibrated { calibration, machine } = calibrate(&lab, args.root)?;
     let profile = toml::to_string(&calibration.profile(name, machine.description()))

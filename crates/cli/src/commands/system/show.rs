@@ -3,12 +3,10 @@
 
 mod settings;
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::Path, process::ExitCode};
 
 use clap::Args;
+use preemptlab_lab::Config;
 use preemptlab_model::Distro;
 use preemptlab_provision::{
     Mirror,
@@ -21,7 +19,7 @@ use preemptlab_system::{
 };
 
 use crate::{
-    args::{Format, Packages, formats},
+    args::{Format, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -33,8 +31,6 @@ pub struct Show {
     /// How to print it
     #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
     pub format: Format,
-    #[command(flatten)]
-    pub packages: Packages,
 }
 
 /// Free space that the quick study needs, in bytes: at least a GiB of packages, kernels and
@@ -42,8 +38,8 @@ pub struct Show {
 const FREE_BYTES_MIN: u64 = 2 << 30;
 
 /// Prints the abilities of this machine, and the settings that its own kernel really runs with.
-pub fn execute(args: &Show, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let checks = checks(args, store, output);
+pub fn execute(args: &Show, config: &Config, output: &Output) -> exit::Result<ExitCode> {
+    let checks = checks(config, output);
     let kernel = HostKernel::observe(Path::new("/"));
     let document = MachineState {
         format: 1,
@@ -58,12 +54,12 @@ pub fn execute(args: &Show, store: Option<PathBuf>, output: &Output) -> exit::Re
     Ok(ExitCode::from(if missing || document.settings.is_amiss() { exit::NO } else { exit::OK }))
 }
 
-fn checks(args: &Show, store: Option<PathBuf>, output: &Output) -> Vec<Check> {
+fn checks(config: &Config, output: &Output) -> Vec<Check> {
     vec![
         Check::new("package tools", programs()),
         Check::new("archive keys", keyring()),
-        Check::new("package mirror", mirror(args)),
-        Check::new("store", store_and_space(store, &args.packages, output)),
+        Check::new("package mirror", mirror(config)),
+        Check::new("store", store_and_space(config, output)),
     ]
 }
 
@@ -98,20 +94,16 @@ fn keyring() -> Result<String, (String, Option<String>)> {
     })
 }
 
-fn mirror(args: &Show) -> Result<String, (String, Option<String>)> {
-    Mirror::find(args.packages.mirror.as_deref()).map(|mirror| mirror.main).map_err(|error| {
-        (error.to_string(), Some("preemptlab system show --mirror URL".to_owned()))
+fn mirror(config: &Config) -> Result<String, (String, Option<String>)> {
+    Mirror::find(config.mirror()).map(|mirror| mirror.main).map_err(|error| {
+        (error.to_string(), Some("preemptlab system show --set mirror=URL".to_owned()))
     })
 }
 
-fn store_and_space(
-    store: Option<PathBuf>,
-    packages: &Packages,
-    output: &Output,
-) -> Result<String, (String, Option<String>)> {
+fn store_and_space(config: &Config, output: &Output) -> Result<String, (String, Option<String>)> {
     let mend = || Some("preemptlab system show --store FOLDER".to_owned());
     let shown = Shown::new(output);
-    let lab = lab::here(store, None, packages, &shown);
+    let lab = lab::here(config, None, &shown);
     let store = lab.open_store().map_err(|error| (error.to_string(), mend()))?;
     let free = rustix::fs::statvfs(store.root())
         .map_err(|error| (error.to_string(), mend()))

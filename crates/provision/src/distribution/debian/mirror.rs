@@ -25,7 +25,7 @@ pub enum MirrorError {
     /// The machine's sources name no Debian archive.
     #[error(
         "no Debian archive is among the machine's package sources; name a mirror with \
-         `--mirror URL`"
+         `--set mirror=URL`"
     )]
     None,
     /// The given text is no URL.

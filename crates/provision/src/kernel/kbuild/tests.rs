@@ -243,8 +243,10 @@ fn what_a_killed_process_left_is_removed() {
 #[test]
 fn every_input_makes_another_kernel() {
     let fixture = Fixture::new(MAKE);
+    // A package holds the time at which it was packed.
+    let source = fixture.source();
     let digest = |change: fn(&mut Recipe)| {
-        let mut recipe = fixture.recipe("+A=y");
+        let mut recipe = Recipe { source: source.clone(), ..fixture.recipe("+A=y") };
         change(&mut recipe);
         recipe.digest()
     };

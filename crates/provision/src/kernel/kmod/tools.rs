@@ -62,7 +62,7 @@ impl Tools {
                 release: release.to_owned(),
                 reason: format!(
                     "the mirror has no `{name}`; choose a newer kernel, or name a mirror that \
-                     keeps old packages with `--mirror URL`"
+                     keeps old packages with `--set mirror=URL`"
                 ),
             },
             error => error.into(),

@@ -93,7 +93,7 @@ impl fmt::Display for Trouble {
         match self {
             Self::Expired { since } => write!(
                 f,
-                "its release file expired {since} ago, the mirror lags behind; `--allow-expired` \
+                "its release file expired {since} ago, the mirror lags behind; `--set allow_expired=true` \
                  accepts it"
             ),
             Self::NotYetValid => {
@@ -102,20 +102,20 @@ impl fmt::Display for Trouble {
             Self::Signature(text) => write!(
                 f,
                 "its signature cannot be verified ({text}); upgrade the package \
-                 debian-archive-keyring, or name another mirror with `--mirror URL`"
+                 debian-archive-keyring, or name another mirror with `--set mirror=URL`"
             ),
             Self::Missing => {
-                f.write_str("the mirror does not have it; name another with `--mirror URL`")
+                f.write_str("the mirror does not have it; name another with `--set mirror=URL`")
             }
             Self::Corrupted(text) => write!(
                 f,
                 "it came corrupted ({text}); try again later, or name another mirror with \
-                 `--mirror URL`"
+                 `--set mirror=URL`"
             ),
             Self::Unreachable(text) => write!(
                 f,
                 "the mirror cannot be reached ({text}); check the network and its proxy, or name \
-                 another mirror with `--mirror URL`"
+                 another mirror with `--set mirror=URL`"
             ),
             Self::DiskFull => f.write_str("the disk is full; free some space"),
             Self::Other(text) => f.write_str(text),
@@ -299,6 +299,6 @@ mod tests {
         let note = LeftOutNote(&[down("a"), expired, down("b")]).to_string();
         assert_eq!(note.lines().count(), 3);
         assert!(note.contains("a, b: the mirror cannot be reached"));
-        assert!(note.contains("experimental: ") && note.contains("--allow-expired"));
+        assert!(note.contains("experimental: ") && note.contains("allow_expired=true"));
     }
 }

@@ -187,7 +187,7 @@ fn an_expired_suite_is_left_out_until_it_is_allowed() {
     for _ in 0..2 {
         let error = fixture.trusting(|apt| apt.show(&["new"])).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("experimental: ") && text.contains("--allow-expired"), "{text}");
+        assert!(text.contains("experimental: ") && text.contains("allow_expired=true"), "{text}");
         let (result, _) = fixture.run(&Trust::Blind, &allowed, |apt| apt.show(&["new"]));
         assert_eq!(result.unwrap()[0].package.version, "2");
     }
@@ -200,7 +200,7 @@ fn a_mirror_without_release_13_is_an_error() {
     fixture.suite("trixie", EXPIRED, &[TOOL]).suite("bookworm", "", &[("old", "1", "")]);
     let error = fixture.trusting(|apt| apt.show(&["tool"])).unwrap_err();
     assert!(matches!(error, AptError::NoStable { .. }), "{error}");
-    assert!(error.to_string().contains("--allow-expired"), "{error}");
+    assert!(error.to_string().contains("allow_expired=true"), "{error}");
 }
 
 #[test]
