@@ -246,6 +246,8 @@ fn value(argument: &Arg) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
     use clap::Parser;
 
     use super::*;
@@ -255,6 +257,32 @@ mod tests {
     const VERBS_MAX: usize = 12;
     const OPTIONS_MAX: usize = 135;
     const OPTIONS_OF_RUN_MAX: usize = 22;
+
+    /// The documents that each verb with `--format` prints as JSON, by a line without that option. `gate` has
+    /// one more, `kcidb`, whose schema is KernelCI's.
+    const PRINTED: [(&str, &[&str]); 21] = [
+        ("run x.toml", &["comparison", "plan", "scenarios"]),
+        ("compare x", &["comparison", "history"]),
+        ("explain x", &["explanation"]),
+        ("explain x wakeup", &["explanation"]),
+        ("explain x response", &["responses"]),
+        ("explain x ranking", &["ranking"]),
+        ("explain x census", &["census"]),
+        ("explain x search", &["worst-wakeups"]),
+        ("explain x confirm", &["confirmation"]),
+        ("explain x what-if preemptible=f", &["patched"]),
+        ("explain x trace --out y", &[]),
+        ("gate x y", &["gate"]),
+        ("bisect x..y", &["bisection"]),
+        ("recommend x", &["recommendation"]),
+        ("verify x", &["verification", "comparison"]),
+        ("export x", &[]),
+        ("kernels", &["kernels"]),
+        ("cluster submit slurm x", &["comparison", "scenarios"]),
+        ("cluster attach slurm x", &["comparison", "scenarios"]),
+        ("cluster verify slurm x", &["verification"]),
+        ("system show", &["system"]),
+    ];
 
     fn built() -> Command {
         let mut command = Cli::command();
@@ -306,7 +334,7 @@ mod tests {
     }
 
     /// Returns the names of a verb's options, those of its own verbs included; each name counts once.
-    fn options(verb: &Command) -> std::collections::BTreeSet<String> {
+    fn options(verb: &Command) -> BTreeSet<String> {
         let own = verb.get_arguments().filter(|it| !it.is_global_set());
         let own = own.filter_map(|it| it.get_long()).filter(|name| *name != "help");
         let own: Vec<String> = own.map(str::to_owned).collect();
@@ -324,6 +352,40 @@ mod tests {
         assert!(counts.len() <= VERBS_MAX && all <= OPTIONS_MAX, "{all}: {counts:?}");
         let of_run = counts.iter().find(|(verb, _)| verb == "run").unwrap().1;
         assert!(of_run <= OPTIONS_OF_RUN_MAX, "{of_run}");
+    }
+
+    #[test]
+    fn every_document_that_a_verb_prints_has_a_schema() {
+        let has_format =
+            |verb: &Command| verb.get_arguments().any(|it| it.get_long() == Some("format"));
+        let with_format: BTreeSet<String> = verbs(&built(), &[])
+            .into_iter()
+            .filter_map(|(words, verb)| has_format(&verb).then(|| words.join(" ")))
+            .collect();
+        let mut named = BTreeSet::new();
+        let mut documents = BTreeSet::new();
+        for (line, schemas) in PRINTED {
+            let words = split(&format!("preemptlab {line} --format json"));
+            let read = Cli::try_parse_from(&words);
+            assert_eq!(read.is_ok(), !schemas.is_empty(), "{line}: {:?}", read.err());
+            let line = built();
+            let mut verb = &line;
+            let mut name = Vec::new();
+            for word in &words {
+                if let Some(below) = verb.find_subcommand(word) {
+                    verb = below;
+                    name.push(word.as_str());
+                }
+            }
+            named.insert(name.join(" "));
+            documents.extend(schemas.iter().map(|schema| format!("{schema}.json")));
+        }
+        assert_eq!(named, with_format, "PRINTED does not name the verbs that have --format");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
+        let files = fs::read_dir(folder).unwrap();
+        let files: BTreeSet<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        assert_eq!(documents, files, "schemas/ does not hold the schemas of PRINTED");
     }
 
     #[test]
