@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use preemptlab_experiment::Recording;
-use preemptlab_stats::{Certainty, Choice, Margin, Question, Recommendation, Share, recommend};
+use preemptlab_stats::{Certainty, Choice, GivenMargin, Question, Recommendation, recommend};
 use preemptlab_system::tune::{Command, Proposal, Settings, Wanted};
 
 use crate::{Compared, Error, Result};
@@ -99,24 +99,21 @@ fn settings(
 }
 
 /// Returns the command that continues the recording until the recommendation is decided; `None`
-/// where the other candidates are from another recording, to which it would not add, or the margin is a time,
-/// by which `run --until` does not decide. A recording with added replicates continues under its own rule.
+/// where the other candidates are from another recording, to which it would not add. A recording with added replicates continues under its own rule.
 fn next(recommendation: &Recommendation, choice: &Choice, recording: &Recording) -> Option<String> {
     let Certainty::Undecided { .. } = choice.certainty() else { return None };
     let run = |index: usize| &recommendation.candidates[index].run;
     if choice.runners_up.iter().any(|other| run(other.candidate) != run(choice.candidate)) {
         return None;
     }
-    let (margin, metrics, baseline) = match recording.until() {
-        Some(until) => (Share::new(until.margin)?, until.metrics.clone(), until.baseline.clone()),
+    let (margins, metrics, baseline) = match recording.until() {
+        Some(until) => (until.margins.clone(), until.metrics.clone(), until.baseline.clone()),
         None => {
-            let Margin::Share(margin) = recommendation.margin(&recommendation.objective.metric)
-            else {
-                return None;
-            };
+            let margin = recommendation.margin(&recommendation.objective.metric);
+            let margin = GivenMargin { metric: None, margin };
             let name = recommendation.candidates[choice.candidate].name();
             let metrics = vec![recommendation.objective.metric.name.to_string()];
-            (margin, metrics, Some(name.to_string()))
+            (vec![margin.to_string()], metrics, Some(name.to_string()))
         }
     };
     let path = recording.path().display().to_string();
@@ -125,7 +122,7 @@ fn next(recommendation: &Recommendation, choice: &Choice, recording: &Recording)
     if !backend.is_vm() {
         words.extend(["--backend".to_owned(), backend.to_string()]);
     }
-    words.extend(["--until".to_owned(), margin.to_string()]);
+    words.extend(margins.into_iter().flat_map(|margin| ["--until".to_owned(), margin]));
     words.extend(metrics.into_iter().flat_map(|metric| ["--metric".to_owned(), metric]));
     words.extend(baseline.into_iter().flat_map(|name| ["--baseline".to_owned(), name]));
     Some(Command(words).to_string())

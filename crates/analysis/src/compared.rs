@@ -2,9 +2,9 @@ use std::path::PathBuf;
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::MeasuredCell;
+use preemptlab_recording::Until;
 use preemptlab_stats::{
-    Baseline, Comparison, GivenMargin, Looks, MachineHistogram, MarginError, Margins, Rule, Share,
-    compare,
+    Baseline, Comparison, GivenMargin, Looks, MachineHistogram, Margins, Rule, compare,
 };
 
 use crate::{Cells, Error, Keep, disturbed, histograms, mixed, named::unlabelled, shown, unsound};
@@ -163,14 +163,26 @@ pub fn comparison(
 ///
 /// # Errors
 ///
-/// When two margins are for the same metrics.
-pub fn margins(recordings: &[&Recording], given: GivenRule<'_>) -> Result<Margins, MarginError> {
+/// When two margins are for the same metrics, or one of the recording is none.
+pub fn margins(recordings: &[&Recording], given: GivenRule<'_>) -> Result<Margins, Error> {
     let until = recordings.iter().find_map(|recording| recording.until());
-    let below = match until.and_then(|until| Share::new(until.margin)) {
-        Some(at_looks) => at_looks.into(),
+    let below = match until {
+        Some(until) => Margins::default().with(&margins_at_looks(until)?)?,
         None => Margins::default().with(given.margins_usual)?,
     };
-    below.with(given.margins)
+    Ok(below.with(given.margins)?)
+}
+
+/// Returns the margins with which `run --until` added replicates.
+///
+/// # Errors
+///
+/// When one of them is none.
+pub(crate) fn margins_at_looks(until: &Until) -> Result<Vec<GivenMargin>, Error> {
+    let read = |text: &String| {
+        text.parse().map_err(|error| Error::unusable(format!("until.json of a recording: {error}")))
+    };
+    until.margins.iter().map(read).collect()
 }
 
 /// Reads a baseline, whose kernel may be called by its label.

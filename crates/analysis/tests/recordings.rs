@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use preemptlab_analysis::{Compared, Error, GivenRule, Keep};
-use preemptlab_model::{BackendKind, MetricName};
-use preemptlab_stats::Verdict as Word;
+use preemptlab_experiment::RecordingWriter;
+use preemptlab_model::{BackendKind, MetricName, RECORDING_FORMAT};
+use preemptlab_recording::Until;
+use preemptlab_stats::{GivenMargin, Verdict as Word};
 use preemptlab_testkit::recorded::{Cell, TWO_MODES, record_on, recorded};
 
 #[test]
@@ -38,6 +40,34 @@ fn a_recording_is_compared_with_the_baseline_that_is_named() {
     .unwrap();
     let error = compared.comparison().unwrap_err();
     assert!(matches!(error, Error::Baseline(_)), "{error}");
+}
+
+#[test]
+fn the_margins_of_a_recording_hold_before_the_usual_and_after_the_given_ones() {
+    let (_folder, path) = recorded("a", |_, _| Cell::Measured);
+    let parsed = |text: &str| vec![text.parse::<GivenMargin>().unwrap()];
+    let (usual, given) = (parsed("20%"), parsed("30%"));
+    let share = |margins: &[GivenMargin]| {
+        let rule = GivenRule { baseline: None, margins, margins_usual: &usual };
+        let compared = Compared::open(std::slice::from_ref(&path), Keep::Metrics, rule).unwrap().0;
+        compared.rule().margins.share().to_string()
+    };
+    assert_eq!((share(&[]), share(&given)), ("20%".to_owned(), "30%".to_owned()));
+    let until = |margin: &str| Until {
+        format: RECORDING_FORMAT,
+        margins: vec![margin.to_owned()],
+        metrics: Vec::new(),
+        baseline: None,
+    };
+    RecordingWriter::resume(&path).unwrap().begin_until(&until("10%")).unwrap();
+    assert_eq!((share(&[]), share(&given)), ("10%".to_owned(), "30%".to_owned()));
+    let (_folder, path) = recorded("b", |_, _| Cell::Measured);
+    RecordingWriter::resume(&path).unwrap().begin_until(&until("ten")).unwrap();
+    let error = Compared::open(&[path], Keep::Metrics, GivenRule::default()).err().unwrap();
+    assert!(
+        error.to_string().contains("until.json of a recording: `ten` is not a margin"),
+        "{error}"
+    );
 }
 
 #[test]

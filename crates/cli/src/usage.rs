@@ -470,7 +470,7 @@ mod tests {
         tip(&["compare"], "compare runs/quick");
         tip(&["run"], "run studies/quick.toml");
         tip(&["run", "x.toml", "--jobs"], "run studies/quick.toml --jobs 2");
-        tip(&["run", "x.toml", "--until"], "run studies/quick.toml --until 5%");
+        tip(&["run", "x.toml", "--until"], "run studies/quick.toml --until 3%");
         tip(&["run", "x.toml", "--until=5%", "--budget=x"], "run studies/quick.toml --budget 60");
         tip(&["explain", "x", "zoom", "now"], "explain runs/quick zoom 9118.023ms±20us");
         tip(&["explain", "x", "trace"], "explain runs/quick trace --out report.html");

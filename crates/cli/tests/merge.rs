@@ -431,8 +431,8 @@ fn cells_of_looks_are_of_the_plan() {
         more.planned().filter(|(_, cell)| cell.factors.replicate == 5).map(fifth).collect();
     assert_eq!(added.len(), 2);
     lab.part("1/1", &[0, 1, 2, 3, 4, 5, 6, 7]);
-    let (format, margin) = (RECORDING_FORMAT, 0.05);
-    let until = Until { format, margin, metrics: Vec::new(), baseline: None };
+    let (format, margins) = (RECORDING_FORMAT, vec!["5%".to_owned()]);
+    let until = Until { format, margins, metrics: Vec::new(), baseline: None };
     for name in ["whole", "run"] {
         let mut writer = RecordingWriter::resume(&lab.desk.path(name)).unwrap();
         writer.begin_until(&until).unwrap();

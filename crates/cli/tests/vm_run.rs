@@ -230,6 +230,8 @@ fn replicates_are_added_until_it_is_decided() {
 
     run(&desk, &["run", "price.toml", "--out", "a", "--until", "1%"])
         .fails(2, &["its looks were begun with 5% for throughput"]);
+    run(&desk, &["run", "price.toml", "--out", "c", "--until", "troughput=5%"])
+        .fails(2, &["no cell has the metric `troughput` of a margin; did you mean `throughput`?"]);
     run(&desk, &["run", "price.toml", "--out", "c", "--until", "5%", "--metric", "troughput"])
         .fails(2, &["no workload has the metric `troughput`; did you mean `throughput`?"]);
     run(&desk, &["run", "price.toml", "--out", "c", "--until", "5%", "--metric", "throughput"])

@@ -245,8 +245,9 @@ mod tests {
         )
     }
 
-    fn until(margin: f64) -> Until {
-        Until { format: RECORDING_FORMAT, margin, metrics: vec![], baseline: None }
+    fn until(margin: &str) -> Until {
+        let margins = vec![margin.to_owned()];
+        Until { format: RECORDING_FORMAT, margins, metrics: vec![], baseline: None }
     }
 
     #[test]
@@ -255,7 +256,7 @@ mod tests {
         let path = folder.path().join("run");
         let manifest = manifest("one");
         let mut writer = RecordingWriter::open(&path, &manifest).unwrap();
-        writer.begin_until(&until(0.01)).unwrap();
+        writer.begin_until(&until("1%")).unwrap();
         let none = manifest.plan.cells[0].factors.clone();
         assert_eq!(add_replicates(&mut writer, &[(none.clone(), 7)]).unwrap(), 2);
         assert_eq!(add_replicates(&mut writer, &[(none.clone(), 7)]).unwrap(), 0);
@@ -272,8 +273,8 @@ mod tests {
         let seeds =
             again.recording().planned().filter_map(|(_, cell)| Some(cell.inputs()?.job.seed));
         assert_eq!(seeds.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
-        again.begin_until(&until(0.01)).unwrap();
-        let error = again.begin_until(&until(0.05)).unwrap_err();
+        again.begin_until(&until("1%")).unwrap();
+        let error = again.begin_until(&until("5%")).unwrap_err();
         assert!(error.to_string().contains("begun with 1%"), "{error}");
     }
 
@@ -300,7 +301,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run");
         let mut writer = RecordingWriter::open(&path, &manifest("one")).unwrap();
-        writer.begin_until(&until(0.01)).unwrap();
+        writer.begin_until(&until("1%")).unwrap();
         let none = writer.recording().manifest().plan.cells[0].factors.clone();
         add_replicates(&mut writer, &[(none, 6)]).unwrap();
         Derived::check(writer.recording()).unwrap();

@@ -267,7 +267,7 @@ fn needed(gate: &Gate, recording: &Recording, names: &[KernelRef; 2]) -> Vec<Nee
 fn until(rule: &GateRule) -> Until {
     Until {
         format: RECORDING_FORMAT,
-        margin: rule.margins.share().number(),
+        margins: rule.margins.given().iter().map(ToString::to_string).collect(),
         metrics: rule.metrics.iter().map(ToString::to_string).collect(),
         baseline: None,
     }

@@ -7,14 +7,14 @@ use preemptlab_analysis::{
 use preemptlab_experiment::{Recording, RecordingWriter};
 use preemptlab_model::RECORDING_FORMAT;
 use preemptlab_recording::Until;
-use preemptlab_stats::{Baseline, Comparison, Needed, Share};
+use preemptlab_stats::{Baseline, Comparison, GivenMargin, Margins, Needed};
 
-use crate::{Asked, Budget, Result, looks::Question};
+use crate::{Asked, Blame, Budget, OrBlame, Result, looks::Question};
 
 /// The rule by which replicates are added.
 pub struct UntilDecided<'a> {
-    /// Difference up to which two configurations are called the same.
-    pub margin: Share,
+    /// Differences up to which two configurations are called the same; of the other metrics it is a comparison's.
+    pub margins: &'a [GivenMargin],
     /// The metrics that are to be decided; without any, the most telling ones.
     pub metrics: &'a [String],
     /// The configuration that ratios refer to.
@@ -27,7 +27,7 @@ impl UntilDecided<'_> {
     fn kept(&self) -> Until {
         Until {
             format: RECORDING_FORMAT,
-            margin: self.margin.number(),
+            margins: self.margins.iter().map(ToString::to_string).collect(),
             metrics: self.metrics.to_vec(),
             baseline: self.baseline.map(ToString::to_string),
         }
@@ -55,8 +55,10 @@ impl Question for UntilDecided<'_> {
     fn judge(&self, writer: &mut RecordingWriter) -> Result<Compared> {
         let recordings = [writer.recording()];
         let cells = Cells::read(&recordings, Keep::Metrics)?;
-        let (baseline, margins) = (self.baseline, self.margin.into());
-        let comparison = preemptlab_analysis::comparison(&recordings, &cells, baseline, margins)?;
+        let margins = Margins::default().with(self.margins).or_blame(Blame::User)?;
+        margins.check(cells.all()).or_blame(Blame::User)?;
+        let comparison =
+            preemptlab_analysis::comparison(&recordings, &cells, self.baseline, margins)?;
         if writer.recording().until().is_none() {
             // A name that nothing has must not become a part of the recording.
             check_metrics(self.metrics, &comparison)?;
@@ -140,8 +142,7 @@ mod tests {
             fs::copy(file.path(), cells.join(file.file_name())).unwrap();
         }
 
-        let margin = Share::COMPARISON;
-        let question = UntilDecided { margin, metrics: &[], baseline: None, budget: None };
+        let question = UntilDecided { margins: &[], metrics: &[], baseline: None, budget: None };
         let once = Once { question, cells: &cells, judged: RefCell::new(0) };
         let summary = Summary { completed: 1, ..Summary::default() };
         let mut execute = |_: &RecordingWriter| Ok((summary, Duration::ZERO));

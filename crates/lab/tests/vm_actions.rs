@@ -13,7 +13,7 @@ use preemptlab_files::OutFolder;
 use preemptlab_lab::{Execution, Lab, Tracing, UntilDecided, Wanted, execute, gate, run, verify};
 use preemptlab_model::{BackendKind, MetricName};
 use preemptlab_runner::Verdict;
-use preemptlab_stats::{GateVerdict, Share};
+use preemptlab_stats::GateVerdict;
 
 const EXPERIMENT: &str = "format = 1\nname = \"tiny\"\n\
     [factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\n\
@@ -44,8 +44,7 @@ fn vm_a_recording_is_made_verified_decided_and_traced_by_functions() {
         trace: false,
         engine: None,
     };
-    let until =
-        UntilDecided { margin: Share::COMPARISON, metrics: &[], baseline: None, budget: None };
+    let until = UntilDecided { margins: &[], metrics: &[], baseline: None, budget: None };
     // Of one configuration nothing is compared, so that one look is enough.
     let ran = run(&lab, &execution, None, Some(&until)).unwrap();
     assert_eq!((ran.summary.completed, ran.summary.failed), (2, 0));

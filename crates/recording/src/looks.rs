@@ -18,14 +18,18 @@ const LOOKS_MAX: u32 = 100;
 /// Largest number of replicates, as in an experiment.
 const REPLICATES_MAX: u32 = 10_000;
 
+/// Largest number of margins, and of bytes of each.
+const MARGINS_MAX: usize = 100;
+const MARGIN_BYTES_MAX: usize = 200;
+
 /// Until when replicates are added to a recording, written before its first look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
     /// See [`RECORDING_FORMAT`].
     pub format: u32,
-    /// Difference up to which two configurations are called the same, as a share of the baseline.
-    pub margin: f64,
+    /// Differences up to which two configurations are called the same, each as `--until` takes it.
+    pub margins: Vec<String>,
     /// Metrics that are to be decided; empty for those of the overview.
     pub metrics: Vec<String>,
     /// The configuration that ratios refer to; `None` for the first of each workload.
@@ -61,8 +65,12 @@ impl Looks {
             path,
             reason: reason.to_owned(),
         };
-        if until.as_ref().is_some_and(|until| !(until.margin > 0.0 && until.margin < 1.0)) {
-            return Err(damaged(recording.join(UNTIL), "its margin is none"));
+        let too_much = |until: &Until| {
+            let margins = &until.margins;
+            margins.len() > MARGINS_MAX || margins.iter().any(|text| text.len() > MARGIN_BYTES_MAX)
+        };
+        if until.as_ref().is_some_and(too_much) {
+            return Err(damaged(recording.join(UNTIL), "its margins are none"));
         }
         let mut added = Vec::new();
         while until.is_some() && added.len() < LOOKS_MAX as usize {
@@ -103,9 +111,8 @@ impl Looks {
                     Some(baseline) => format!(" against {baseline}"),
                     None => String::new(),
                 };
-                // Rounded to a number that a user may have typed.
-                let margin = (before.margin * 1e8).round() / 1e6;
-                let what = format!("its looks were begun with {margin}%{metrics}{baseline}");
+                let margins = before.margins.join(" and ");
+                let what = format!("its looks were begun with {margins}{metrics}{baseline}");
                 return Err(RecordingError::Other { path: recording.to_owned(), what });
             }
         }

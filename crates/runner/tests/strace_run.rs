@@ -58,7 +58,12 @@ fn work_with(folder: &Path, cells: &Path) -> Result<(), Box<dyn std::error::Erro
     let options = Options { jobs: 1, cache, retry_failed: false, traces: None, order, only: None };
     let fake = Fake::new(|cell: &CellInputs| Ok(answer(cell)));
     run(&writer, &fake, &options, &|_| (), &Cancel::default())?;
-    let until = Until { format: RECORDING_FORMAT, margin: 0.01, metrics: vec![], baseline: None };
+    let until = Until {
+        format: RECORDING_FORMAT,
+        margins: vec!["1%".to_owned()],
+        metrics: vec![],
+        baseline: None,
+    };
     writer.begin_until(&until)?;
     let first = manifest(r#"["full", "lazy"]"#).plan.cells[0].factors.clone();
     add_replicates(&mut writer, &[(first, 3)])?;

@@ -61,6 +61,19 @@ pub struct GivenMargin {
     pub margin: Margin,
 }
 
+/// Writes it as it is read.
+impl fmt::Display for GivenMargin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(metric) = &self.metric {
+            write!(f, "{metric}=")?;
+        }
+        match self.margin {
+            Margin::Share(share) => share.fmt(f),
+            Margin::Time(ns) => write!(f, "{}us", ns as f64 / 1e3),
+        }
+    }
+}
+
 impl FromStr for GivenMargin {
     type Err = ParseMarginError;
 
@@ -180,6 +193,16 @@ impl Margins {
         Ok(self)
     }
 
+    /// Returns the margins as a person would give them.
+    pub fn given(&self) -> Vec<GivenMargin> {
+        let of_all = |margin| GivenMargin { metric: None, margin };
+        let of_latencies = self.latency_ns.map(|ns| of_all(Margin::Time(ns)));
+        let own = self.own.iter();
+        let own =
+            own.map(|(name, margin)| GivenMargin { metric: Some(name.clone()), margin: *margin });
+        [of_all(Margin::Share(self.share))].into_iter().chain(of_latencies).chain(own).collect()
+    }
+
     /// Returns the margin of a metric: its own, that of latencies for a statistic of a latency where there is
     /// one, and else the share. The margin of a metric without a unit of time is always a share.
     pub fn of(&self, metric: &MetricName, unit: &str) -> Margin {
@@ -265,6 +288,19 @@ mod tests {
     };
 
     use super::*;
+
+    #[test]
+    fn margins_are_written_as_they_are_read() {
+        for text in ["5%", "0.1%", "20us", "1.5us", "throughput=1%", "wakeup.fifo.max=100us"] {
+            assert_eq!(text.parse::<GivenMargin>().unwrap().to_string(), text);
+        }
+        let given: Vec<GivenMargin> =
+            ["2%", "30us", "throughput=1%"].iter().map(|text| text.parse().unwrap()).collect();
+        assert_eq!(Margins::gate().with(&given).unwrap().given(), given);
+        let of_gate: Vec<String> =
+            Margins::gate().given().iter().map(ToString::to_string).collect();
+        assert_eq!(of_gate, ["3%", "20us"]);
+    }
 
     fn given(texts: &[&str]) -> Vec<GivenMargin> {
         texts.iter().map(|text| text.parse().unwrap()).collect()

@@ -224,8 +224,8 @@ fn run(
         preemptlab_lab::submit(lab, &execution)?;
         return Ok(ExitCode::from(exit::OK));
     }
-    let until = options.until.map(|margin| UntilDecided {
-        margin,
+    let until = (!options.until.is_empty()).then(|| UntilDecided {
+        margins: &options.until,
         metrics: &options.metrics,
         baseline,
         budget: options.budget,

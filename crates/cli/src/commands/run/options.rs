@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use preemptlab_lab::{Budget, Config, OnEngine, Twice};
 use preemptlab_model::BackendKind;
-use preemptlab_stats::Share;
+use preemptlab_stats::GivenMargin;
 
 use crate::{
     args::{Form, Format, Machines, OverrideArgs, forms, written_path},
@@ -32,9 +32,10 @@ pub struct Options {
     #[arg(long)]
     pub trace: bool,
     /// Add replicates, where they are needed, until every comparison is decided: better, worse, or
-    /// the same within this margin
-    #[arg(long, value_name = "PERCENT")]
-    pub until: Option<Share>,
+    /// the same within this margin, such as 5%, or 20us for latencies; METRIC= before it for one metric; may
+    /// be repeated
+    #[arg(long, value_name = "[METRIC=]SHARE|TIME")]
+    pub until: Vec<GivenMargin>,
     /// Decide this metric, such as wakeup.fifo.p99; may be repeated [default: what `compare` shows
     /// without --all]
     #[arg(long = "metric", value_name = "METRIC", requires = "until")]

@@ -103,7 +103,7 @@ fn is_file(path: &Path) -> bool {
 fn check(options: &Options, executor: Executor<'_>) -> exit::Result<()> {
     let OverrideArgs { machine, workloads, replicates, seed, .. } = &options.overrides;
     let given = [
-        (options.until.is_some(), "--until"),
+        (!options.until.is_empty(), "--until"),
         (options.baseline.is_some(), "--baseline"),
         (options.trace, "--trace"),
         (options.retry_failed, "--retry-failed"),
