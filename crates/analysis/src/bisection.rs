@@ -20,7 +20,7 @@ pub struct Bisected {
     /// The mechanism that was followed: a metric, or the sections of a function.
     pub mechanism: String,
     /// The commits or kernels that were tested, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Tested>,
     /// The first bad one, or those that hide it.
     #[serde(flatten)]
     pub found: Found,
@@ -31,7 +31,7 @@ pub struct Bisected {
 
 impl Bisected {
     /// Describes a search that has ended in a folder.
-    pub fn new(mechanism: String, steps: Vec<Step>, found: Found, folder: PathBuf) -> Self {
+    pub fn new(mechanism: String, steps: Vec<Tested>, found: Found, folder: PathBuf) -> Self {
         Self { format: 1, mechanism, steps, found, folder }
     }
 
@@ -67,7 +67,7 @@ impl Answer {
 /// A commit or a packaged kernel that was tested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct Tested {
     /// The commit, or the name of the kernel.
     pub commit: String,
     /// The answer.
@@ -100,9 +100,9 @@ pub enum Found {
         /// The commit beside its parent.
         change: Box<Gate>,
         /// The worst wakeups of both; null where no trace tells.
-        worst: Option<Worst>,
+        worst: Option<WorstWakeups>,
         /// The effect of taking it back.
-        cure: Cure,
+        cure: TakenBack,
     },
     /// The first bad packaged kernel.
     Kernel {
@@ -113,7 +113,7 @@ pub enum Found {
         /// The kernel beside the one before it.
         change: Box<Gate>,
         /// The worst wakeups of both; null where no trace tells.
-        worst: Option<Worst>,
+        worst: Option<WorstWakeups>,
     },
     /// Commits that cannot be tested hide it.
     Hidden {
@@ -129,7 +129,7 @@ pub enum Found {
 
 /// Why the worst wakeups were late, before and after.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Worst {
+pub struct WorstWakeups {
     /// In a sentence, before.
     pub before: String,
     /// In a sentence, after.
@@ -139,7 +139,7 @@ pub struct Worst {
 /// Effect of taking the commit back on top of the bad revision.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "revert", rename_all = "snake_case")]
-pub enum Cure {
+pub enum TakenBack {
     /// Nothing is worse then.
     Cures,
     /// It is still worse.

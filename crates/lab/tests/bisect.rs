@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_analysis::bisection::{Answer, Step};
+use preemptlab_analysis::bisection::{Answer, Tested};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::bisect::{BisectError, Claim, Ends, Next, Revert, Search};
 
@@ -115,7 +115,7 @@ fn search(search: &mut Search, steps: usize, answer: impl Fn(&str) -> Answer) ->
         }
         done += 1;
         let (commit, answer) = (commit.clone(), answer(commit));
-        search.answer(Step { commit, answer, reason: "a test".to_owned() }).unwrap();
+        search.answer(Tested { commit, answer, reason: "a test".to_owned() }).unwrap();
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_analysis::bisection::{Answer, Step};
+use preemptlab_analysis::bisection::{Answer, Tested};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::bisect::{BisectError, Claim, Ends, Next, Revert, Search};
 
@@ -48,7 +48,7 @@ fn work(folder: &Path) -> Result<String, BisectError> {
             4.. => Answer::Bad,
             _ => Answer::Good,
         };
-        search.answer(Step { commit, answer, reason: "a test".to_owned() })?;
+        search.answer(Tested { commit, answer, reason: "a test".to_owned() })?;
     };
     assert!(matches!(search.reverted(&found)?, Revert::Commit(_)));
     Ok(found)

@@ -5,21 +5,27 @@ use std::{collections::BTreeSet, env, fs, path::PathBuf};
 use preemptlab_analysis::{
     Compared, GivenRule, Keep, WhatIf,
     advice::advise,
-    bisection::{Answer, Bisected, Commit, Cure, Found, Step, Worst},
+    bisection::{Answer, Bisected, Commit, Found, TakenBack, Tested, WorstWakeups},
     explain::{
-        Census, Confirmed, Explanation, ExplanationDocument, Hunt, Patched, PatchedDocument,
-        Ranking, ResponsesDocument, Searched, choose, probed,
+        Attempt, Census, CensusConfiguration, CensusSite, Confirmed, Explanation,
+        ExplanationDocument, Hunt, Patched, PatchedDocument, RanDocument, Ranking, RequestDocument,
+        ResponsesDocument, Searched, choose, probed,
     },
     gate::{Side, judged},
     history,
     offers::{OfferedKernel, Offers},
     plan::PlanDocument,
     recommendation::RecommendationDocument,
-    scenario::ScenariosDocument,
+    scenario::{ModelDocument, ScenarioDocument, ScenariosDocument, ScoreDocument, StateDocument},
+    timings::{Pressure, Timings},
     verification::{Verification, VerifiedCell},
 };
 use preemptlab_model::{KernelConfig, KernelRef, MetricName};
+use preemptlab_recording::CellFolder;
 use preemptlab_report::{json, recommendation_json};
+use preemptlab_scenario::{
+    Checked, Counts, Outcome, Score, ThreadOutcome, Value as Expected, WaitScore,
+};
 use preemptlab_stats::{Comparison, Gate, GateRule, History, Margins, Question};
 use preemptlab_system::{
     apply::{Effect, State},
@@ -27,7 +33,8 @@ use preemptlab_system::{
     state::{Ability, AppliedSettings, Check, MachineState},
 };
 use preemptlab_testkit::recorded::{Cell, record_kernels};
-use preemptlab_testkit::traced::Traced;
+use preemptlab_testkit::traced::{Traced, check};
+use preemptlab_trace::{CallSite, LANES_FORMAT, Lanes, Runner};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, to_value};
 
@@ -84,6 +91,10 @@ fn the_schemas_are_those_of_the_types() {
              WRITE_SCHEMAS=1 cargo test -p preemptlab-report --test schemas\nand raise the document's \
              format if a field was renamed or removed"
         );
+    }
+    for (name, _) in all() {
+        let is_met = include_str!("schemas.rs").contains(&format!("keeps(\"{name}\""));
+        assert!(is_met, "no answer of a test is held against schemas/{name}.json");
     }
     let files = fs::read_dir(folder).unwrap();
     let files: BTreeSet<String> =
@@ -142,22 +153,28 @@ fn answers_of_recordings_keep_to_their_schemas() {
         author: "A Person".to_owned(),
         date: "2026-11-26".to_owned(),
     };
-    let worst = || Some(Worst { before: "1 us late".to_owned(), after: "2 us late".to_owned() });
+    let worst =
+        || Some(WorstWakeups { before: "1 us late".to_owned(), after: "2 us late".to_owned() });
     let change = || Box::new(gate.clone());
     let (before, kernel) = (kernels[0].to_string(), kernels[1].to_string());
     for found in [
-        Found::Commit { commit: commit(), change: change(), worst: worst(), cure: Cure::Cures },
+        Found::Commit {
+            commit: commit(),
+            change: change(),
+            worst: worst(),
+            cure: TakenBack::Cures,
+        },
         Found::Commit {
             commit: commit(),
             change: change(),
             worst: None,
-            cure: Cure::Remains { words: "x1.2".to_owned() },
+            cure: TakenBack::Remains { words: "x1.2".to_owned() },
         },
         Found::Kernel { kernel, before, change: change(), worst: worst() },
         Found::Hidden { commits: vec![commit()] },
         Found::HiddenKernels { kernels: vec!["debian:7.2".to_owned()] },
     ] {
-        let answers = [Answer::Good, Answer::Bad, Answer::Skip].map(|answer| Step {
+        let answers = [Answer::Good, Answer::Bad, Answer::Skip].map(|answer| Tested {
             commit: "1".repeat(40),
             answer,
             reason: "no worse".to_owned(),
@@ -232,4 +249,138 @@ fn answers_of_traces_keep_to_their_schemas() {
     let cells = probed(&recording, Some("full #1")).unwrap().remove(0);
     let hunt = Hunt::new(&recording, cells).unwrap();
     keeps("worst-wakeups", &to_value(Searched::new(vec![hunt])).unwrap());
+}
+
+#[test]
+fn answers_of_executions_keep_to_their_schemas() {
+    let site = CensusSite { site: "exit_mmap+0x1a4".to_owned(), did: CallSite::default() };
+    let configurations = vec![CensusConfiguration {
+        configuration: "debian:6.12/none".to_owned(),
+        seeds: 1,
+        longest_ns: 2_000,
+        longest_ns_without_all: 3_000,
+        sites: vec![site],
+    }];
+    keeps("census", &to_value(Census { format: 1, configurations }).unwrap());
+    let attempt = Attempt {
+        function: "exit_mmap".to_owned(),
+        at_ns: 1,
+        predicted_ns: 2,
+        observed_ns: 2,
+        confirmed: true,
+        timeline: None,
+    };
+    let confirmed = Confirmed {
+        format: 1,
+        cell: "debian:6.12 none #1".to_owned(),
+        id: "1".repeat(64),
+        bound_ns: 2,
+        softirqs_left_out: false,
+        confirmed: true,
+        attempts: vec![attempt],
+    };
+    keeps("confirmation", &to_value(confirmed).unwrap());
+    let (comm, name) = ("sockperf".to_owned(), "LOC".to_owned());
+    let ran = [Runner::Task { comm, pid: 7 }, Runner::HardIrq { name }, Runner::Idle];
+    let request = RequestDocument {
+        length_ns: 5,
+        send_ns: 1,
+        sleep_ns: 2,
+        woken_ns: 3,
+        switch_ns: 4,
+        user_ns: 6,
+        pid: 7,
+        cpus: 1,
+        sentence: "It waited.".to_owned(),
+        ran: ran.map(|runner| RanDocument { runner, ns: 1 }).into(),
+    };
+    let responses = ResponsesDocument {
+        format: 1,
+        cell: "debian:6.12 none #1".to_owned(),
+        id: "1".repeat(64),
+        client: "sockperf".to_owned(),
+        requests: 1,
+        reported_max_us: 0.5,
+        slowest: vec![request],
+    };
+    keeps("responses", &to_value(responses).unwrap());
+}
+
+#[test]
+fn plans_and_scenarios_keep_to_their_schemas() {
+    let recording = check();
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = recording.manifest();
+    let cells = manifest.plan.cells.iter().filter_map(|cell| cell.inputs());
+    let boots: BTreeSet<_> = cells.map(|inputs| inputs.snapshot.id()).collect();
+    let cache = CellFolder::new(folder.path());
+    let pressure = Pressure { cpus: 2, load: 9.0, available_mib: Some(1) };
+    let machine = (&Timings::read(folder.path()), pressure);
+    let plan = PlanDocument::new(manifest, &[], &boots, &cache, 4, machine);
+    assert!(plan.cells_to_execute == 1 && !plan.notes.is_empty());
+    keeps("plan", &to_value(plan).unwrap());
+
+    let thread = ThreadOutcome {
+        name: "high".to_owned(),
+        waits: vec![],
+        blocked: vec![],
+        finished_ns: Some(9),
+        stuck: None,
+    };
+    let outcome = Outcome { end_ns: 9, threads: vec![thread], cycles: vec![] };
+    let checked = [Checked {
+        line: 3,
+        thread: Some("high".to_owned()),
+        subject: "finishes",
+        wait: None,
+        expected: Expected::NsMax(10),
+        within_ns: Some(1),
+        found: Some(Expected::Ns(9)),
+        met: true,
+        because: None,
+    }];
+    let lanes = Lanes {
+        format: LANES_FORMAT,
+        start_ns: 0,
+        end_ns: 9,
+        threads: vec![],
+        cpus: vec![],
+        threads_left_out: 0,
+    };
+    let states = [
+        StateDocument::Played {
+            release: "6.12.1",
+            outcome: &outcome,
+            counts: Counts { switches: 1, schedule_calls: 2 },
+            checked: &checked,
+            start_ns: 5,
+            lanes: &lanes,
+        },
+        StateDocument::Failed { reason: "it hangs" },
+        StateDocument::Unavailable { reason: "it has no such mode" },
+    ];
+    let model = |state| ModelDocument {
+        variant: None,
+        model: "full".parse().unwrap(),
+        kernel: "debian:6.12".to_owned(),
+        state,
+    };
+    let wait =
+        WaitScore { thread: "high".to_owned(), wait: 1, latency_ns: 1, reference_latency_ns: 2 };
+    let score = Score {
+        model: "full".parse().unwrap(),
+        reference: "none".parse().unwrap(),
+        added_switches: Some(-1),
+        added_schedule_calls: None,
+        waits: vec![wait],
+    };
+    let scenario = ScenarioDocument {
+        name: "driver-demo",
+        description: "A driver waits.",
+        cpus: 1,
+        models: states.map(model).into(),
+        scores: vec![ScoreDocument { variant: Some("a"), score }],
+    };
+    let scenarios = ScenariosDocument { format: 1, scenarios: vec![scenario] };
+    keeps("scenarios", &to_value(scenarios).unwrap());
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use preemptlab_analysis::{
-    bisection::{Answer, Bisected, CHANGE, Cure, Found, STEPS, Step},
+    bisection::{Answer, Bisected, CHANGE, Found, STEPS, TakenBack, Tested},
     meant,
 };
 use preemptlab_files::OutFolder;
@@ -198,7 +198,7 @@ impl Bisection<'_> {
                 other => other.as_str(),
             }
         ));
-        Ok(self.search.answer(Step { commit, answer, reason })?)
+        Ok(self.search.answer(Tested { commit, answer, reason })?)
     }
 
     /// Compares the first bad commit with its parent, and looks whether taking it back cures.
@@ -218,8 +218,8 @@ impl Bisection<'_> {
         };
         let described = self.search.describe(commit)?;
         let cure = match self.search.reverted(commit)? {
-            Revert::Conflicts => Cure::Conflicts,
-            Revert::Merge => Cure::Merge,
+            Revert::Conflicts => TakenBack::Conflicts,
+            Revert::Merge => TakenBack::Merge,
             Revert::Commit(reverted) => {
                 self.lab.note("bisect: taking it back on top of the bad revision");
                 let repository = self.search.repository();
@@ -227,9 +227,9 @@ impl Bisection<'_> {
                 let gate =
                     self.gate(&self.kernel(&good), &reverted, Some(mechanism), "reverted")?;
                 match mechanism.follow(&gate) {
-                    Followed::NoWorse => Cure::Cures,
-                    Followed::Worse(words) => Cure::Remains { words },
-                    Followed::Unknown(why) => Cure::Unknown { why },
+                    Followed::NoWorse => TakenBack::Cures,
+                    Followed::Worse(words) => TakenBack::Remains { words },
+                    Followed::Unknown(why) => TakenBack::Unknown { why },
                 }
             }
         };

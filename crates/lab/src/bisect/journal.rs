@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use preemptlab_analysis::bisection::Step;
+use preemptlab_analysis::bisection::Tested;
 use serde::{Deserialize, Serialize};
 
 use super::BisectError;
@@ -33,7 +33,7 @@ pub struct Journal {
     /// The mechanism that is followed, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<String>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<Tested>,
 }
 
 impl Journal {

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use preemptlab_analysis::bisection::{Answer, Commit, Step};
+use preemptlab_analysis::bisection::{Answer, Commit, Tested};
 use preemptlab_files::{FolderLock, Lock, OutFolder};
 use preemptlab_provision::Repository;
 
@@ -132,7 +132,7 @@ impl Search {
     }
 
     /// Returns the answers so far.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[Tested] {
         &self.journal.steps
     }
 
@@ -178,8 +178,8 @@ impl Search {
     /// # Errors
     ///
     /// When the journal cannot be written, or git fails.
-    pub fn answer(&mut self, step: Step) -> Result<(), BisectError> {
-        let Step { commit, answer, .. } = step.clone();
+    pub fn answer(&mut self, step: Tested) -> Result<(), BisectError> {
+        let Tested { commit, answer, .. } = step.clone();
         self.journal.steps.push(step);
         self.journal.write(&self.folder.join(JOURNAL))?;
         self.history.answer(&commit, answer.as_str())

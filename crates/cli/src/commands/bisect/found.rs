@@ -1,7 +1,7 @@
 //! The answer of a search, for terminals.
 
 use preemptlab_analysis::{
-    bisection::{Answer, Bisected, Commit, Cure, Found, Step, Worst, short},
+    bisection::{Answer, Bisected, Commit, Found, TakenBack, Tested, WorstWakeups, short},
     explain::{Explanation, choose},
 };
 use preemptlab_experiment::Recording;
@@ -11,14 +11,14 @@ use preemptlab_report::{Column, Table, Terminal, explanation_terminal, gate_term
 
 /// Renders the answer of a search for a terminal.
 pub fn terminal(outcome: &Bisected, terminal: Terminal) -> String {
-    let beside = |worst: &Worst| worst_wakeups(worst, outcome, terminal);
+    let beside = |worst: &WorstWakeups| worst_wakeups(worst, outcome, terminal);
     let noun = match outcome.found {
         Found::Commit { .. } | Found::Hidden { .. } => "commit",
         Found::Kernel { .. } | Found::HiddenKernels { .. } => "kernel",
     };
     let columns = [noun, "answer", "why"].map(Column::left);
     let mut table = Table::new("", columns);
-    for Step { commit, answer, reason } in &outcome.steps {
+    for Tested { commit, answer, reason } in &outcome.steps {
         let answer = if *answer == Answer::Skip { "skipped" } else { answer.as_str() };
         let commit = if noun == "kernel" { commit } else { short(commit) };
         table.row([commit, answer, plain::line(reason).as_ref()]);
@@ -67,7 +67,7 @@ pub fn terminal(outcome: &Bisected, terminal: Terminal) -> String {
     parts.join("\n")
 }
 
-fn worst_wakeups(worst: &Worst, outcome: &Bisected, terminal: Terminal) -> String {
+fn worst_wakeups(worst: &WorstWakeups, outcome: &Bisected, terminal: Terminal) -> String {
     let words = [format!("Before: {}", worst.before), format!("After: {}", worst.after)];
     let [before, after] = words.map(|words| terminal.note(&words));
     let timeline = timeline(outcome, terminal).unwrap_or_default();
@@ -82,20 +82,20 @@ fn timeline(outcome: &Bisected, terminal: Terminal) -> Option<String> {
     Some(explanation_terminal(&explanation, terminal))
 }
 
-fn cured(cure: &Cure) -> String {
+fn cured(cure: &TakenBack) -> String {
     match cure {
-        Cure::Cures => "Taking it back on top of the bad revision cures it.".to_owned(),
-        Cure::Remains { words } => format!(
+        TakenBack::Cures => "Taking it back on top of the bad revision cures it.".to_owned(),
+        TakenBack::Remains { words } => format!(
             "Taking it back on top of the bad revision does not cure it ({words}): something else \
                  has the same effect there."
         ),
-        Cure::Unknown { why } => {
+        TakenBack::Unknown { why } => {
             format!("Whether taking it back cures it could not be told: {why}.")
         }
-        Cure::Conflicts => {
+        TakenBack::Conflicts => {
             "It cannot be taken back cleanly: later commits changed the same lines.".to_owned()
         }
-        Cure::Merge => "It is a merge, which is not taken back.".to_owned(),
+        TakenBack::Merge => "It is a merge, which is not taken back.".to_owned(),
     }
 }
 
