@@ -494,6 +494,22 @@ fn the_readme_has_the_digest_of_the_committed_recording() {
     assert!(readme.contains(&row), "README.md lacks {row}");
 }
 
+/// A recipe that names a file of the past leads nowhere.
+#[test]
+fn the_recipes_name_files_that_are_there() {
+    let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let named = page.split('`').skip(1).step_by(2);
+    let paths: Vec<&str> = named
+        .filter(|word| word.starts_with("crates/") || word.starts_with("guest/"))
+        // A pattern, or a file that the reader is to write.
+        .filter(|word| !word.contains('*') && !word.contains("NAME"))
+        .collect();
+    assert!(paths.len() > 20, "{paths:?}");
+    for path in paths {
+        assert!(root().join(path).exists(), "CONTRIBUTING.md names {path}, which is not there");
+    }
+}
+
 #[test]
 fn the_tree_names_no_mirror() {
     for file in ["Makefile", ".ci/run", "README.md", "ARCHITECTURE.md"] {
