@@ -14,7 +14,8 @@ fuzz_target!(|text: &str| {
         }
     };
     for workload in experiment.workload.values() {
-        let _ = (workload.packages(), workload.assumed_packages(), workload.prepare());
+        let guest = experiment.machine.arch;
+        let _ = (workload.packages(guest), workload.assumed_packages(), workload.prepare(guest));
         let _ = workload.virtual_time_estimate();
     }
     // A recording keeps it as JSON.

@@ -9,7 +9,7 @@
 
 use std::ffi::OsString;
 
-use preemptlab_model::{Machine, Precaution, SnapshotInputs};
+use preemptlab_model::SnapshotInputs;
 use preemptlab_protocol::JOB_FILE;
 
 use crate::{arch::board, topology};
@@ -72,9 +72,7 @@ pub(crate) fn arguments(
         Role::Boot => BOOT_SEED,
         Role::Cell { seed, .. } => *seed,
     };
-    let board = board(machine.arch);
-    // Of an option that is there twice the last one counts.
-    let hpet = if machine.without.contains(&Precaution::Hpet) { ",hpet=on" } else { "" };
+    let board = board(machine);
     let mut arguments = Arguments::default();
     arguments
         // The turnstile knows the thread of the CPUs by its name.
@@ -85,15 +83,12 @@ pub(crate) fn arguments(
         .flag("-S")
         .option("-display", "none")
         .option("-sandbox", SANDBOX)
-        .option(
-            "-machine",
-            format!("{}{hpet}{}", board.machine, topology::caches(machine.topology)),
-        );
+        .option("-machine", format!("{}{}", board.machine, topology::caches(machine.topology)));
     if inputs.backend.is_vm() {
         arguments
             .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
             .option("-icount", format!("shift={},sleep=off", machine.cost.shift()))
-            .option("-cpu", cpu(machine));
+            .option("-cpu", board.cpu);
     } else {
         arguments.option("-accel", "kvm").option("-cpu", "host");
     }
@@ -125,24 +120,6 @@ pub(crate) fn arguments(
         }
     }
     arguments.0
-}
-
-/// Returns the CPU of a machine in virtual time. QEMU's own is AMD's, which describes threads and caches
-/// in leaves that QEMU's translator lacks (`topoext`); a kernel looks for them in other leaves of
-/// Intel's.
-///
-/// Where instructions have prices, the guest does not see that repeated string instructions are fast:
-/// QEMU executes them byte by byte, and kernel and C library then copy 8 bytes an instruction. (The
-/// kernel patches its copies at boot, so this belongs to the boot.)
-fn cpu(machine: &Machine) -> String {
-    let mut cpu = "max".to_owned();
-    if machine.topology.is_some() {
-        cpu += ",vendor=GenuineIntel";
-    }
-    if machine.prices.is_some() && !machine.without.contains(&Precaution::RepStrings) {
-        cpu += ",-erms,-fsrm,-fsrs,-fsrc,-fzrm";
-    }
-    cpu
 }
 
 /// QEMU may not start programs, gain privileges or change its scheduling.

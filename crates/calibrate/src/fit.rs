@@ -10,9 +10,10 @@ use clarabel::{
     algebra::CscMatrix,
     solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus},
 };
+use preemptlab_model::Arch;
 use preemptlab_protocol::prices::Class;
 
-use crate::{CalibrateError, counted::PerOperation, priors::prior_ns};
+use crate::{CalibrateError, arch::prior_ns, counted::PerOperation};
 
 /// How much a class that is `e` times dearer or cheaper than its prior weighs against a benchmark that the
 /// model misses by as much.
@@ -45,7 +46,7 @@ pub type Costs = [f64; Class::COUNT];
 
 /// Returns the priors.
 pub fn priors() -> Costs {
-    std::array::from_fn(|index| prior_ns(Class::ALL[index]))
+    std::array::from_fn(|index| prior_ns(Arch::HOST, Class::ALL[index]))
 }
 
 /// Returns the time of an operation by these costs, in nanoseconds.
@@ -80,6 +81,7 @@ fn step(
     costs: &Costs,
 ) -> Result<Vec<f64>, CalibrateError> {
     let size = free.len();
+    let priors = priors();
     let mut squares = vec![vec![0.0; size]; size];
     let mut linear = vec![0.0; size];
     let mut bounds = vec![0.0; 2 * size];
@@ -98,7 +100,7 @@ fn step(
         }
     }
     for (index, class) in free.iter().enumerate() {
-        let moved = (costs[class.index()] / prior_ns(*class)).ln();
+        let moved = (costs[class.index()] / priors[class.index()]).ln();
         linear[index] += RIDGE * RIDGE * moved;
         squares[index][index] += RIDGE * RIDGE;
         bounds[index] = (FACTOR_MAX.ln() - moved).clamp(0.0, STEP_MAX);

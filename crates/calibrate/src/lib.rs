@@ -9,6 +9,7 @@
 //!
 //! Prices are fitted in floating point; only integers leave this crate in a profile.
 
+mod arch;
 mod counted;
 mod error;
 mod fit;
@@ -19,7 +20,6 @@ mod machine;
 mod module;
 mod outcome;
 mod price;
-mod priors;
 mod profile;
 mod program;
 mod times;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use preemptlab_model::Arch;
 use preemptlab_protocol::prices::{Class, Price, Prices};
 
 use crate::{
@@ -117,12 +118,13 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
         .map(|(name, machine_ns)| Observation { counts: &counts[*name], machine_ns: *machine_ns })
         .collect();
     let assumed = shares(&fitted, &priors());
+    let classes = Arch::HOST.platform().price_classes;
     let free: Vec<Class> =
-        Class::ALL.iter().copied().filter(|class| assumed[class.index()] >= SHARE_MIN).collect();
+        classes.iter().copied().filter(|class| assumed[class.index()] >= SHARE_MIN).collect();
     let costs = fit(&fitted, &free)?;
     let shares = shares(&fitted, &costs);
     let price_of = |class: Class| price(costs[class.index()]);
-    let classes = Class::ALL.iter().map(|class| PricedClass {
+    let classes = classes.iter().map(|class| PricedClass {
         class: *class,
         cost_ns: costs[class.index()],
         price: price_of(*class),

@@ -327,7 +327,7 @@ fn name_machine(text: &str, experiment: &mut Experiment) -> Result<(), SpecError
         return Err(SpecError::at(text, "shift", message, "say `cost = \"instructions\"`, too"));
     }
     if !says("factors", "machine") {
-        experiment.machine.prices = CostSource::of_no_name();
+        experiment.machine.prices = CostSource::of_no_name(experiment.machine.arch);
     }
     Ok(())
 }
@@ -419,7 +419,7 @@ kind = "cyclictest-hackbench"
         let experiment = Experiment::parse(SMALL).unwrap();
         assert_eq!(experiment.factors.cpus, [1]);
         assert_eq!(experiment.replicates, Replicates { count: 5, seed: 1 });
-        let prices = CostSource::of_no_name();
+        let prices = CostSource::of_no_name(MachineSpec::default().arch);
         assert_eq!(experiment.machine, MachineSpec { prices, ..MachineSpec::default() });
     }
 

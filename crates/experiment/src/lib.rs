@@ -1,6 +1,7 @@
 //! From an experiment's TOML text to the plan of its cells. Nothing here does I/O: facts from
 //! outside (the kernel that a name stands for, the image) come in as [`Resolved`].
 
+mod arch;
 mod definition;
 mod derived;
 mod error;

@@ -157,6 +157,15 @@ impl MachineSpec {
                 "leave it out: a profile says what instructions take",
             );
         }
+        if let Some(Profile { name, arch, .. }) = prices.profile()
+            && *arch != self.arch
+        {
+            let [of, guest] = [*arch, self.arch].map(|arch| arch.platform().debian);
+            let message = format!("the profile {name} is of {of}, and the guest is of {guest}");
+            let help =
+                "an instruction of one architecture has no price in another: name another profile";
+            return refuse("cost", &message, help);
+        }
         match (prices, prices.profile()) {
             (CostSource::Instructions, _) if self.caches => {
                 return refuse(

@@ -8,7 +8,7 @@ use preemptlab_model::{
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
 
-use crate::{CostSource, Experiment, MachineSpec, evidence, foreseen};
+use crate::{CostSource, Experiment, MachineSpec, arch, evidence, foreseen};
 
 /// Kernel parameters of every guest. The console is for a kernel in trouble; a guest that measures
 /// writes nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
@@ -16,10 +16,6 @@ const CMDLINE: [&str; 5] = ["quiet", "panic=-1", "oops=panic", NO_KASLR, "rdinit
 
 /// The parameter with which addresses are those of the kernel's own files.
 const NO_KASLR: &str = "nokaslr";
-
-/// The kernel parameter of recorded guests whose CPUs took turns: the timer that ended the turns was
-/// left to the guest's init.
-const TURNS_PARAMETER: &str = "hpet=disable";
 
 /// The parameter with which idle CPUs spin. Virtual time skips idle CPUs that halt, and QEMU's main
 /// loop, which stops a guest to save it, waits until all do.
@@ -245,7 +241,7 @@ fn cmdline(
     let is_left_out = |parameter: &str| has_kaslr && parameter == NO_KASLR;
     let of_clocks = clocks.map(|clocks| match clocks {
         Clocks::Own(_) => platform.one_clock_parameter,
-        Clocks::Turns { .. } => TURNS_PARAMETER,
+        Clocks::Turns { .. } => arch::of(machine.arch).turns_parameter,
     });
     let parameters: Vec<String> = console
         .into_iter()

@@ -1,25 +1,15 @@
 use std::fmt;
 
-use preemptlab_model::{Name, Profile};
+use preemptlab_model::{Arch, Name, Profile};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use crate::SpecError;
+use crate::{SpecError, arch};
 
 /// The value of `cost` with which each instruction takes the same time.
 pub const INSTRUCTIONS: &str = "instructions";
-
-/// The profiles that preemptlab has, by their names.
-const SHIPPED: [(&str, &str); 3] = [
-    ("amd-epyc", include_str!("../../../profiles/amd-epyc.toml")),
-    ("desktop-x86", include_str!("../../../profiles/desktop-x86.toml")),
-    (DEFAULT, include_str!("../../../profiles/server-x86.toml")),
-];
-
-/// The profile of an experiment that names no machine.
-const DEFAULT: &str = "server-x86";
 
 /// Costs of a machine's instructions, as an experiment says them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,19 +25,19 @@ pub enum CostSource {
 
 /// Returns the names of the profiles that preemptlab has.
 pub fn shipped_profiles() -> impl Iterator<Item = &'static str> {
-    SHIPPED.iter().map(|(name, _)| *name)
+    arch::profiles().map(|(name, _)| name)
 }
 
 impl CostSource {
-    /// Returns the machine of an experiment that names none.
-    pub fn of_no_name() -> Self {
-        Self::named(DEFAULT)
+    /// Returns the machine of an experiment that names none, for guests of an architecture.
+    pub fn of_no_name(guest: Arch) -> Self {
+        Self::named(arch::of(guest).default_profile)
     }
 
     /// Finds the meaning of a text: `instructions`, a profile that preemptlab has, or the file of
     /// one.
     pub fn named(text: &str) -> Self {
-        let shipped = SHIPPED.iter().find(|(name, _)| *name == text);
+        let shipped = arch::profiles().find(|(name, _)| *name == text);
         match (text, shipped) {
             (INSTRUCTIONS, _) => Self::Instructions,
             (_, Some((_, shipped))) => {
@@ -136,7 +126,6 @@ pub fn profile(text: &str) -> Result<Profile, SpecError> {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::Profile;
     use preemptlab_protocol::prices::{Class, Price};
 
     use super::*;
@@ -145,7 +134,7 @@ mod tests {
         let mut text = "format = 2\nname = \"mine\"\narch = \"amd64\"\nmachine = \"a machine\"\n\
                         [prices]\n"
             .to_owned();
-        for class in Class::ALL {
+        for class in Arch::Amd64.platform().price_classes {
             text += &format!("{class} = 256\n");
         }
         text
@@ -196,7 +185,7 @@ mod tests {
 
     #[test]
     fn every_error_of_caches_has_its_line_and_its_reason() {
-        let (_, shipped) = SHIPPED[0];
+        let (_, shipped) = arch::profiles().next().unwrap();
         let first = shipped.lines().position(|line| line == "[caches]").unwrap() + 1;
         for (from, to, said) in [
             ("ways = 12 }\nl1i", "ways = 13 }\nl1i", "49152 bytes in 13 ways are no cache"),
@@ -239,6 +228,17 @@ mod tests {
     }
 
     #[test]
+    fn the_default_profile_of_an_architecture_is_of_it() {
+        for guest in Arch::ALL {
+            let default = CostSource::of_no_name(guest);
+            assert_eq!(default.profile().unwrap().arch, guest);
+            for (name, text) in arch::of(guest).profiles {
+                assert_eq!(profile(text).unwrap().arch, guest, "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn every_profile_of_the_folder_ships_and_is_sound() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles");
         let files = std::fs::read_dir(folder).unwrap();
@@ -248,7 +248,7 @@ mod tests {
         let names: Vec<_> = shipped_profiles().map(|name| format!("{name}.toml")).collect();
         assert_eq!(files, names);
 
-        for (name, text) in SHIPPED {
+        for (name, text) in arch::profiles() {
             let shipped = profile(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(shipped.name, name);
             let source = CostSource::named(name);

@@ -1,5 +1,6 @@
 use std::str::FromStr;
 
+use preemptlab_protocol::prices::Class;
 use serde::{Deserialize, Serialize};
 
 /// Processor architecture. Experiments, profiles and recordings write it under the key `arch`.
@@ -13,13 +14,15 @@ pub enum Arch {
     Amd64,
 }
 
-/// Names of an architecture in Debian, GNU, Linux and QEMU.
+/// Names of an architecture in Debian, GNU, Linux and QEMU, and the classes of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// The architecture of Debian's packages (`dpkg --print-architecture`), and the value of the key `arch`.
     pub debian: &'static str,
     /// GNU's triplet, which is also the name of Debian's folder of libraries (multiarch).
     pub triplet: &'static str,
+    /// Debian's package with the C compiler that makes programs of this architecture, of Debian 13.
+    pub compiler_package: &'static str,
     /// The dynamic loader's file, in the folder of libraries.
     pub loader: &'static str,
     /// `ARCH=` of the kernel's build.
@@ -40,6 +43,8 @@ pub struct Platform {
     /// The longest command line that the kernel keeps, in bytes: it drops the rest without a message
     /// (`COMMAND_LINE_SIZE`, arch/x86/include/asm/setup.h, of which the last byte is NUL).
     pub cmdline_bytes_max: usize,
+    /// The classes of its instructions that have a price, in the order of their numbers.
+    pub price_classes: &'static [Class],
     /// Debian's package with QEMU for guests of this architecture.
     pub qemu_package: &'static str,
     /// QEMU's program for guests of this architecture.
@@ -65,6 +70,7 @@ impl Arch {
             Self::Amd64 => &Platform {
                 debian: "amd64",
                 triplet: "x86_64-linux-gnu",
+                compiler_package: "gcc-14-x86-64-linux-gnu",
                 loader: "ld-linux-x86-64.so.2",
                 kernel_arch: "x86_64",
                 kernel_folder: "x86",
@@ -72,6 +78,7 @@ impl Arch {
                 console: "ttyS0",
                 one_clock_parameter: "tsc=reliable",
                 cmdline_bytes_max: 2047,
+                price_classes: Class::ALL,
                 qemu_package: "qemu-system-x86",
                 qemu_program: "qemu-system-x86_64",
             },
@@ -127,7 +134,9 @@ mod tests {
     #[test]
     fn what_names_packages_is_a_packages_name() {
         for platform in Arch::ALL.map(Arch::platform) {
-            for name in [platform.qemu_package, &platform.package_suffix()] {
+            for name in
+                [platform.qemu_package, platform.compiler_package, &platform.package_suffix()]
+            {
                 name.parse::<PackageName>().unwrap();
             }
         }

@@ -1,10 +1,6 @@
-use preemptlab_model::Digest;
+use preemptlab_model::{Arch, Digest};
 
-/// The guest's `/init`, as the build script made it.
-pub(crate) const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
-
-/// The guest's `/player`, as the build script made it.
-pub(crate) const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/player"));
+use crate::arch::{self, ArchInfo};
 
 /// The program that runs a cell on the machine's own kernel, as the build script made it: static,
 /// and alone in its namespaces.
@@ -17,7 +13,9 @@ pub const MICRO: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/micro"));
 /// The program that repeats a command, as the build script made it: static, for the folder of a workload.
 pub const REPEAT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/repeat"));
 
-/// Computes a digest of the guest's programs, which cells execute.
+/// Computes a digest of the guests' programs, which cells execute.
 pub fn guest_sha256() -> Digest {
-    Digest::of_json(&[INIT, PLAYER, CELL].map(Digest::of))
+    let of_guests = Arch::ALL.map(arch::of).into_iter();
+    let programs = of_guests.flat_map(|ArchInfo { init, player, .. }| [*init, *player]);
+    Digest::of_json(&programs.chain([CELL]).map(Digest::of).collect::<Vec<_>>())
 }

@@ -8,10 +8,9 @@ use preemptlab_protocol::{BOOT_FILE, BootConfig, Command, FORMAT};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    PackageError,
+    PackageError, arch,
     distribution::deb::{self, Content},
     error::from_package_errors,
-    guest,
     platform::named,
     store::{StoreError, hash},
     tree::{Node, PlaceError, Tree, canonical},
@@ -137,14 +136,15 @@ pub fn build_image(
     modules: &[(String, Vec<u8>)],
     own: Own<'_>,
 ) -> Result<GuestImage, ImageError> {
+    let arch = arch::of(own.guest);
     let mut inputs = Inputs {
         layout: LAYOUT,
-        init: Digest::of(guest::INIT),
+        init: Digest::of(arch.init),
         packages: packages.iter().map(|(package, _)| package.sha256).collect(),
         modules: modules.iter().map(|(path, bytes)| (path.clone(), Digest::of(bytes))).collect(),
         prepare: own.prepare.to_vec(),
         files: own.files.map(Files::digest),
-        player: own.player.then(|| Digest::of(guest::PLAYER)),
+        player: own.player.then(|| Digest::of(arch.player)),
     };
     inputs.packages.sort_unstable();
     let note = images.join(format!("{}.json", Digest::of_json(&inputs)));
@@ -171,12 +171,12 @@ fn tree(
     modules: &[(String, Vec<u8>)],
     own: Own<'_>,
 ) -> Result<Tree, ImageError> {
-    let platform = own.guest.platform();
+    let (platform, arch) = (own.guest.platform(), arch::of(own.guest));
     let mut tree = Tree::new();
-    place(&mut tree, "preemptlab", "init", executable(guest::INIT))?;
+    place(&mut tree, "preemptlab", "init", executable(arch.init))?;
     place(&mut tree, "preemptlab", "etc/passwd", file(PASSWD.as_bytes()))?;
     if own.player {
-        place(&mut tree, "preemptlab", "player", executable(guest::PLAYER))?;
+        place(&mut tree, "preemptlab", "player", executable(arch.player))?;
     }
     for folder in FOLDERS {
         place(&mut tree, "preemptlab", folder, Node::Folder)?;
@@ -340,10 +340,11 @@ mod tests {
         let (without, with) = (image(false), image(true));
         assert!(!holds(&without, "player"));
         let archive = std::fs::read(with.path).unwrap();
-        assert!(archive.windows(guest::PLAYER.len()).any(|bytes| bytes == guest::PLAYER));
+        let player = arch::of(Arch::default()).player;
+        assert!(archive.windows(player.len()).any(|bytes| bytes == player));
         // A static program, so that it runs in an image without any package.
-        assert!(guest::PLAYER.starts_with(b"\x7fELF"));
-        assert!(!guest::PLAYER.windows(8).any(|bytes| bytes == b"ld-linux"));
+        assert!(player.starts_with(b"\x7fELF"));
+        assert!(!player.windows(8).any(|bytes| bytes == b"ld-linux"));
     }
 
     /// Images that were made before there was a player are found again.

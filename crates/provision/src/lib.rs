@@ -7,6 +7,7 @@
 //! checks are the only ones. [`kernel`] makes of a kernel's name one that can be booted, with its
 //! modules. The guest image, its programs and QEMU use the first two.
 
+pub mod arch;
 mod distribution;
 mod error;
 mod event;

@@ -13,7 +13,6 @@ use std::{
 use preemptlab_protocol::trace::stream::SiteKind;
 use schemars::JsonSchema;
 use serde::Serialize;
-use syscalls::Sysno;
 
 use crate::{
     cpu::{Cpu, Frame, Machine, make_room},
@@ -88,34 +87,28 @@ pub struct Answer {
     pub cpus: usize,
 }
 
-/// Returns whether a system call sends.
-fn sends(number: u32) -> bool {
-    use Sysno::{sendmmsg, sendmsg, sendto, write, writev};
-    let known = Sysno::new(number as usize);
-    known.is_some_and(|call| [sendmmsg, sendmsg, sendto, write, writev].contains(&call))
-}
+/// System calls that send.
+const SENDS: [&str; 5] = ["sendmmsg", "sendmsg", "sendto", "write", "writev"];
 
-/// Returns whether a system call waits for input.
-fn receives(number: u32) -> bool {
-    use Sysno::{
-        epoll_pwait, epoll_pwait2, epoll_wait, poll, ppoll, pselect6, read, readv, recvfrom,
-        recvmmsg, recvmsg, select,
-    };
-    let calls = [
-        epoll_pwait,
-        epoll_pwait2,
-        epoll_wait,
-        poll,
-        ppoll,
-        pselect6,
-        read,
-        readv,
-        recvfrom,
-        recvmmsg,
-        recvmsg,
-        select,
-    ];
-    Sysno::new(number as usize).is_some_and(|call| calls.contains(&call))
+/// System calls that wait for input.
+const RECEIVES: [&str; 12] = [
+    "epoll_pwait",
+    "epoll_pwait2",
+    "epoll_wait",
+    "poll",
+    "ppoll",
+    "pselect6",
+    "read",
+    "readv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
+    "select",
+];
+
+/// Returns whether a system call is one of these.
+fn is_one_of(kernel: &Kernel, number: u32, calls: &[&str]) -> bool {
+    (kernel.arch().syscall)(number).is_some_and(|name| calls.contains(&name))
 }
 
 /// Request of a task that is under way.
@@ -176,12 +169,12 @@ fn look(
     let task = machine.cpu(event.cpu).task;
     match event.site.kind {
         SiteKind::Probe(probe) => match (kernel.tracepoint(probe).point, event.values()) {
-            (Point::Syscall, [number, ..]) if sends(*number as u32) => {
+            (Point::Syscall, [number, ..]) if is_one_of(kernel, *number as u32, &SENDS) => {
                 make_room(pending);
                 pending.entry(task).or_default().send_ns.get_or_insert(event.ns);
             }
             (Point::Switch, [previous, next, ..]) => {
-                if waits_for_input(machine.cpu(event.cpu))
+                if waits_for_input(kernel, machine.cpu(event.cpu))
                     && let Some(known) = pending.get_mut(previous)
                     && known.send_ns.is_some()
                 {
@@ -205,7 +198,7 @@ fn look(
             _ => {}
         },
         SiteKind::Sysret | SiteKind::Iret if event.values() != [0] => {
-            if !waits_for_input(machine.cpu(event.cpu)) {
+            if !waits_for_input(kernel, machine.cpu(event.cpu)) {
                 return None;
             }
             let Pending { send_ns, sleep_ns, woken_ns, switch_ns } = pending.remove(&task)?;
@@ -220,8 +213,8 @@ fn look(
     None
 }
 
-fn waits_for_input(cpu: &Cpu) -> bool {
-    matches!(cpu.frames.first(), Some(Frame::Syscall(number)) if receives(*number))
+fn waits_for_input(kernel: &Kernel, cpu: &Cpu) -> bool {
+    matches!(cpu.frames.first(), Some(Frame::Syscall(number)) if is_one_of(kernel, *number, &RECEIVES))
 }
 
 /// Returns the slowest requests, the slowest first.

@@ -1,4 +1,4 @@
-use preemptlab_model::{MetricName, VirtualDuration};
+use preemptlab_model::{Arch, MetricName, Platform, VirtualDuration};
 use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
@@ -58,9 +58,8 @@ impl Default for Build {
     }
 }
 
-/// Packages of the guest: the shell and tar, make, the compiler, and the sources.
-const PACKAGES: [&str; 5] =
-    ["busybox", "make", "gcc-14-x86-64-linux-gnu", "binutils", "newlib-source"];
+/// Packages of the guest besides the compiler: the shell and tar, make, and the sources.
+const PACKAGES: [&str; 4] = ["busybox", "make", "binutils", "newlib-source"];
 
 /// Packages that only C++, the sanitizers, the linker, gdb and documentation need.
 const ASSUMED_PACKAGES: [&str; 19] = [
@@ -87,10 +86,10 @@ const ASSUMED_PACKAGES: [&str; 19] = [
 
 const BUILD: &str = "build";
 
-/// First part of the line that make prints when it compiles a translation unit.
-const COMPILES: &str = "x86_64-linux-gnu-gcc-14 ";
+/// The part behind the triplet in the line that make prints when it compiles a translation unit.
+const COMPILES: &str = "-gcc-14 ";
 
-/// Script that unpacks the sources, writes its argument as the makefile, and removes two large
+/// Script for guests of the triplet `{triplet}` that unpacks the sources, writes its argument as the makefile, and removes two large
 /// parts that no build needs: the sources' archive and the compiler's parts for optimizing at link
 /// time.
 const PREPARE: &str = "set -e
@@ -100,7 +99,7 @@ busybox tar -xJf /usr/src/newlib/*.tar.xz
 busybox mv */newlib /tmp/newlib
 cd /tmp/newlib
 busybox rm -r /tmp/all /usr/src/newlib
-busybox rm -f /usr/libexec/gcc/x86_64-linux-gnu/14/lto* /usr/bin/x86_64-linux-gnu-lto-dump-14
+busybox rm -f /usr/libexec/gcc/{triplet}/14/lto* /usr/bin/{triplet}-lto-dump-14
 printf %s \"$1\" > makefile
 for folder in $(busybox sed -n 's/^FOLDERS := //p' makefile); do
 	busybox mkdir -p /tmp/out/$folder
@@ -127,18 +126,21 @@ const COUNTS: [&str; 3] = ["build.forks", "build.voluntary_switches", "build.inv
 const LEAST: VirtualDuration = VirtualDuration::from_ms(20_000);
 
 impl Program for Build {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, guest: &Platform) -> Vec<&str> {
+        let [shell, make, others @ ..] = PACKAGES;
         let probes = self.probes.any().then_some(cyclictest::PACKAGE);
-        PACKAGES.into_iter().chain(probes).collect()
+        let first = [shell, make, guest.compiler_package];
+        first.into_iter().chain(others).chain(probes).collect()
     }
 
     fn assumed_packages(&self) -> Vec<&str> {
         ASSUMED_PACKAGES.into()
     }
 
-    fn prepare(&self) -> Vec<Command> {
+    fn prepare(&self, guest: &Platform) -> Vec<Command> {
         let argv = ["/usr/bin/busybox", "sh", "-c", PREPARE, "sh", MAKEFILE];
-        vec![command(argv.map(str::to_owned).into(), 0)]
+        let argv = argv.map(|word| word.replace("{triplet}", guest.triplet));
+        vec![command(argv.into(), 0)]
     }
 
     fn work(&self, circumstances: Circumstances) -> Work {
@@ -224,7 +226,11 @@ impl Build {
     /// Checks that make ended well and compiled the wanted number of translation units.
     fn check(&self, build: &CommandReport) -> Result<(), MeasureError> {
         outcome::check_ended_well(build)?;
-        let units = build.stdout.lines().filter(|line| line.starts_with(COMPILES)).count();
+        let compiles = |line: &&str| {
+            let behind = |arch: Arch| line.strip_prefix(arch.platform().triplet);
+            Arch::ALL.into_iter().filter_map(behind).any(|rest| rest.starts_with(COMPILES))
+        };
+        let units = build.stdout.lines().filter(compiles).count();
         if u32::try_from(units) != Ok(self.units) {
             let wanted = self.units;
             return Err(inconsistent(format!("it compiled {units} of {wanted} translation units")));

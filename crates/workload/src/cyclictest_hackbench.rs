@@ -1,4 +1,4 @@
-use preemptlab_model::{MetricName, VirtualDuration};
+use preemptlab_model::{MetricName, Platform, VirtualDuration};
 use preemptlab_protocol::{LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ const AROUND_WINDOW: VirtualDuration = VirtualDuration::from_ms(600);
 const START_NS_MAX: u64 = 10_000_000_000;
 
 impl Program for CyclictestHackbench {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
         vec![cyclictest::PACKAGE]
     }
 

@@ -1,4 +1,4 @@
-use preemptlab_model::{Metric, MetricName, VirtualDuration};
+use preemptlab_model::{Metric, MetricName, Platform, VirtualDuration};
 use preemptlab_protocol::{CommandSignal, EndSignal, LoadStart, Report};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
@@ -81,7 +81,7 @@ impl Default for CyclictestKernel {
 }
 
 impl Program for CyclictestKernel {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
         vec![cyclictest::PACKAGE, stress_ng::PACKAGE]
     }
 

@@ -1,4 +1,4 @@
-use preemptlab_model::{Metric, MetricName, VirtualDuration};
+use preemptlab_model::{Metric, MetricName, Platform, VirtualDuration};
 use preemptlab_protocol::{LoadStart, Report};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
@@ -67,7 +67,7 @@ impl Default for CyclictestLoad {
 }
 
 impl Program for CyclictestLoad {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
         let load = (self.load != Load::None).then_some(stress_ng::PACKAGE);
         [cyclictest::PACKAGE].into_iter().chain(load).collect()
     }

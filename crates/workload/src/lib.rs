@@ -49,7 +49,7 @@ pub use histogram_file::{
 pub use measurements::{Latency, Measurements};
 pub use names::MetricNames;
 pub use pgbench::{Pgbench, PgbenchMode, PgbenchProtocol};
-use preemptlab_model::{CellInputs, Digest, PreemptMode, VirtualDuration};
+use preemptlab_model::{Arch, CellInputs, Digest, PreemptMode, VirtualDuration};
 use preemptlab_protocol::{Command, FORMAT, Job, Report, Setting};
 pub use probes::Probes;
 use program::{Circumstances, Program, Work};
@@ -116,9 +116,9 @@ impl Workload {
         }
     }
 
-    /// Returns the Debian packages that the guest's image needs, without their dependencies.
-    pub fn packages(&self) -> Vec<&str> {
-        self.program().packages()
+    /// Returns the Debian packages that a guest's image needs, without their dependencies.
+    pub fn packages(&self, guest: Arch) -> Vec<&str> {
+        self.program().packages(guest.platform())
     }
 
     /// Packages that [`packages`](Self::packages) depend on and that the workload does not use, so
@@ -151,8 +151,8 @@ impl Workload {
 
     /// Returns the commands that run once per boot, before the snapshot, for all cells that are
     /// forked from it.
-    pub fn prepare(&self) -> Vec<Command> {
-        self.program().prepare()
+    pub fn prepare(&self, guest: Arch) -> Vec<Command> {
+        self.program().prepare(guest.platform())
     }
 
     /// Returns the guest's job in one cell.

@@ -1,4 +1,4 @@
-use preemptlab_model::{Distribution, MetricName, VirtualDuration};
+use preemptlab_model::{Distribution, MetricName, Platform, VirtualDuration};
 use preemptlab_protocol::{Command, CommandSignal, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +115,7 @@ const UNREACHED_MS: u32 = 4_000;
 const NO_PROGRESS_S: u32 = 1_000_000;
 
 impl Program for Pgbench {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
         pgbench_server::PACKAGES.into()
     }
 
@@ -123,7 +123,7 @@ impl Program for Pgbench {
         pgbench_server::ASSUMED_PACKAGES.into()
     }
 
-    fn prepare(&self) -> Vec<Command> {
+    fn prepare(&self, _: &Platform) -> Vec<Command> {
         pgbench_server::prepare(self.scale)
     }
 

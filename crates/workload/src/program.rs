@@ -1,4 +1,4 @@
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{Platform, VirtualDuration};
 use preemptlab_protocol::{Command, LoadStart, Report};
 
 use crate::{MeasureError, Measurements, MetricNames};
@@ -6,7 +6,7 @@ use crate::{MeasureError, Measurements, MetricNames};
 /// Interface of every workload: commands to run in a guest, and a reader of their output.
 pub trait Program {
     /// See [`Workload::packages`](crate::Workload::packages).
-    fn packages(&self) -> Vec<&str>;
+    fn packages(&self, guest: &Platform) -> Vec<&str>;
 
     /// See [`Workload::assumed_packages`](crate::Workload::assumed_packages).
     fn assumed_packages(&self) -> Vec<&str> {
@@ -14,7 +14,7 @@ pub trait Program {
     }
 
     /// See [`Workload::prepare`](crate::Workload::prepare).
-    fn prepare(&self) -> Vec<Command> {
+    fn prepare(&self, _: &Platform) -> Vec<Command> {
         Vec::new()
     }
 

@@ -1,4 +1,4 @@
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{Platform, VirtualDuration};
 use preemptlab_protocol::{
     Command, LoadStart, Policy, Report,
     script::{FORMAT, Played, Script},
@@ -57,7 +57,7 @@ impl Scenario {
 }
 
 impl Program for Scenario {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
         Vec::new()
     }
 

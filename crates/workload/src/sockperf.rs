@@ -1,4 +1,4 @@
-use preemptlab_model::{Distribution, Metric, MetricName, VirtualDuration};
+use preemptlab_model::{Distribution, Metric, MetricName, Platform, VirtualDuration};
 use preemptlab_protocol::{
     Command, CommandReport, CommandSignal, EndSignal, LoadStart, Policy, Report,
 };
@@ -125,7 +125,7 @@ const AROUND_WORK: VirtualDuration = VirtualDuration::from_ms(700);
 const START_NS_MAX: u64 = 10_000_000_000;
 
 impl Program for Sockperf {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
         let probes = self.probes().any().then_some(cyclictest::PACKAGE);
         [PACKAGE].into_iter().chain(probes).collect()
     }

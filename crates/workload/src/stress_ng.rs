@@ -1,4 +1,4 @@
-use preemptlab_model::{Cpus, MetricName, VirtualDuration};
+use preemptlab_model::{Cpus, MetricName, Platform, VirtualDuration};
 use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -118,7 +118,7 @@ pub const START_NS_MAX: u64 = 10_000_000_000;
 const DURATION: Seconds = const { Seconds::new(2).unwrap() };
 
 impl Program for StressNg {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
         let probes = self.probes.any().then_some(cyclictest::PACKAGE);
         [PACKAGE].into_iter().chain(probes).collect()
     }

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{cell, command, inputs, named, read, report};
-use preemptlab_model::PreemptMode;
+use preemptlab_model::{Arch, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Report};
 use preemptlab_workload::{Measurements, Workload};
 
@@ -95,8 +95,8 @@ fn the_load_begins_before_the_probes_and_ends_after_them() {
     assert!(job.probes[..2].iter().all(|probe| probe.delay_ns >= 400_000_000));
     let alone = workload("probes = \"other\"").job(inputs(1, PreemptMode::None, 1));
     assert_eq!(alone.probes.len(), 1);
-    assert_eq!(workload("").packages(), ["rt-tests"]);
-    assert_eq!(workload("load = \"cpu\"").packages(), ["rt-tests", "stress-ng"]);
+    assert_eq!(workload("").packages(Arch::Amd64), ["rt-tests"]);
+    assert_eq!(workload("load = \"cpu\"").packages(Arch::Amd64), ["rt-tests", "stress-ng"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{cell, command, named, report};
-use preemptlab_model::{CellInputs, Digest, Distribution, MetricName, VirtualDuration};
+use preemptlab_model::{Arch, CellInputs, Digest, Distribution, MetricName, VirtualDuration};
 use preemptlab_protocol::{Exit, Job, Policy, Report};
 use preemptlab_workload::{Definition, Folder, MeasureError, Measurements, Workload};
 use proptest::prelude::*;
@@ -234,10 +234,10 @@ fn the_followed_probe_is_the_first_of_the_job_and_nothing_else_changes() {
 #[test]
 fn the_job_holds_what_the_definition_says() {
     let workload = workload(ALL);
-    assert_eq!(workload.packages(), ["dash", "rt-tests"]);
+    assert_eq!(workload.packages(Arch::Amd64), ["dash", "rt-tests"]);
     assert_eq!(workload.assumed_packages(), ["libselinux1", "python3"]);
     assert_eq!(workload.files_sha256(), Some(Digest::of(b"files")));
-    let [start] = &workload.prepare()[..] else { panic!() };
+    let [start] = &workload.prepare(Arch::Amd64)[..] else { panic!() };
     assert_eq!(start.argv, ["/workload/start"]);
 
     let job = cell(&workload, 1).job;
@@ -256,7 +256,7 @@ fn the_job_holds_what_the_definition_says() {
 #[test]
 fn a_folder_that_was_not_read_measures_nothing() {
     let workload: Workload = toml::from_str("kind = \"folder\"\npath = \"mine\"").unwrap();
-    assert!(workload.packages().is_empty() && workload.prepare().is_empty());
+    assert!(workload.packages(Arch::Amd64).is_empty() && workload.prepare(Arch::Amd64).is_empty());
     let cell = cell(&workload, 1);
     let error = workload.measure(&cell, &sound(&cell)).unwrap_err().to_string();
     assert!(error.contains("the folder was not read"), "{error}");

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{inputs, named};
-use preemptlab_model::{CellInputs, PreemptMode};
+use preemptlab_model::{Arch, CellInputs, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Report, Window};
 use preemptlab_workload::{
     MeasureError, Measurements, Pgbench, PgbenchMode, PgbenchProtocol, WindowTime, Workload,
@@ -222,7 +222,7 @@ fn the_commands_of_a_seed_never_change() {
     };
     let workload = Workload::Pgbench(pgbench);
     let job = workload.job(inputs(7, PreemptMode::None, 2));
-    let prepare = workload.prepare();
+    let prepare = workload.prepare(Arch::Amd64);
     let commands: Vec<_> = prepare.iter().chain(&job.probes).map(|c| c.argv.join(" ")).collect();
     assert_eq!(
         commands,
@@ -249,7 +249,10 @@ fn the_commands_of_a_seed_never_change() {
 fn one_snapshot_serves_every_number_of_clients() {
     let few = Pgbench { clients: 1, ..Pgbench::default() };
     let many = Pgbench { clients: 16, mode: PgbenchMode::SelectOnly, ..Pgbench::default() };
-    assert_eq!(Workload::Pgbench(few).prepare(), Workload::Pgbench(many).prepare());
+    assert_eq!(
+        Workload::Pgbench(few).prepare(Arch::Amd64),
+        Workload::Pgbench(many).prepare(Arch::Amd64)
+    );
 }
 
 proptest! {

@@ -90,7 +90,7 @@ pub fn batches<'a>(
             replicates: Replicates { count: 1, ..Replicates::default() },
             machine: MachineSpec {
                 arch,
-                prices: CostSource::of_no_name(),
+                prices: CostSource::of_no_name(arch),
                 modules,
                 ..MachineSpec::default()
             },

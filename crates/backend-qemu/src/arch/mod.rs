@@ -3,13 +3,13 @@
 mod board;
 mod x86_64;
 
-use preemptlab_model::Arch;
+use preemptlab_model::{Arch, Machine};
 
 use self::board::Board;
 
-/// Returns the board of an architecture.
-pub(crate) fn board(arch: Arch) -> Board {
-    match arch {
-        Arch::Amd64 => x86_64::board(),
+/// Returns the board of a machine.
+pub(crate) fn board(machine: &Machine) -> Board {
+    match machine.arch {
+        Arch::Amd64 => x86_64::board(machine),
     }
 }

@@ -202,7 +202,10 @@ mod tests {
         let [(sha256, files)] = folders.iter().collect::<Vec<_>>()[..] else { panic!() };
         assert_eq!(embedded.workload["mine"].files_sha256(), Some(*sha256));
         assert_eq!(files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["run"]);
-        assert_eq!(embedded.workload["mine"].packages(), ["dash", "rt-tests"]);
+        assert_eq!(
+            embedded.workload["mine"].packages(preemptlab_model::Arch::Amd64),
+            ["dash", "rt-tests"]
+        );
 
         let json = serde_json::to_string(&embedded).unwrap();
         assert!(!json.contains("path"), "{json}");

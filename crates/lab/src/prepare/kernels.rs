@@ -7,9 +7,9 @@ use std::{
 
 use preemptlab_model::{CellInputs, Machine, ModeFile, PreemptMode, SnapshotId};
 use preemptlab_protocol::{FailureKind, LoadStart, Message, Report};
+use preemptlab_provision::arch;
 use preemptlab_recording::TraceFolder;
 use preemptlab_runner::{Backend, Cancel, RunError, Stop, Untraceable};
-use preemptlab_symbols::Types;
 use preemptlab_trace::{Kernel, Layout};
 
 use super::{PrepareError, Prepared};
@@ -137,8 +137,9 @@ impl<'a> Kernels<'a> {
         let path = self.prepared.store.kernel_image(cell.snapshot.kernel_sha256);
         let path = self.prepared.artifacts.get(&cell.snapshot.kernel_sha256).unwrap_or(&path);
         let image = std::fs::read(path).map_err(|error| PrepareError::Layout(error.to_string()))?;
-        let types = Types::from_bzimage(&image).map_err(preemptlab_trace::KernelError::from)?;
         let Machine { arch, cpus, .. } = cell.snapshot.machine;
+        let types =
+            (arch::of(arch).types_of)(&image).map_err(preemptlab_trace::KernelError::from)?;
         let layout = Layout::new(arch, kallsyms, &types, cpus > 1)?;
         store.create()?;
         store.put_layout(id, &layout)?;

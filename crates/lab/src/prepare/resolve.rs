@@ -5,7 +5,7 @@ use std::{
 
 use preemptlab_backend_qemu::{Artifacts, check_allowed};
 use preemptlab_experiment::{Experiment, Manifest, manifest_on};
-use preemptlab_model::{BackendKind, Kernel, KernelRef, Package};
+use preemptlab_model::{Arch, BackendKind, Kernel, KernelRef, Package};
 use preemptlab_provision::{
     Event, GuestImage, KbuildError, KernelError, Own, ProvisionedKernel, build_image,
 };
@@ -22,8 +22,8 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn of(workload: &'a Workload) -> Self {
-        Self { packages: workload.packages(), assumed: workload.assumed_packages() }
+    fn of(workload: &'a Workload, guest: Arch) -> Self {
+        Self { packages: workload.packages(guest), assumed: workload.assumed_packages() }
     }
 }
 
@@ -94,6 +94,7 @@ impl Preparation<'_> {
         let (mut kernels, mut images) = (Vec::new(), Vec::new());
         let mut configs = BTreeMap::new();
         let (mut unavailable, mut unbuilt) = (BTreeMap::new(), Vec::new());
+        let guest = self.provision.guest();
         let packages = self.packages(&experiment)?;
         for name in experiment.factors.kernels() {
             let kernel = match self.kernel(name) {
@@ -113,7 +114,7 @@ impl Preparation<'_> {
                 configs.extend(kernel.config.clone().map(|config| (name.clone(), config)));
             }
             for (workload_name, workload) in &experiment.workload {
-                let packages = &packages[&Wanted::of(workload)];
+                let packages = &packages[&Wanted::of(workload, guest)];
                 let modules = match &kernel {
                     Found::Provisioned(kernel) if !is_host => {
                         self.modules(&experiment.machine.modules, kernel)?
@@ -173,7 +174,9 @@ impl Preparation<'_> {
         &self,
         experiment: &'a Experiment,
     ) -> Result<BTreeMap<Wanted<'a>, Vec<(Package, PathBuf)>>, PrepareError> {
-        let wanted: BTreeSet<Wanted<'a>> = experiment.workload.values().map(Wanted::of).collect();
+        let guest = self.provision.guest();
+        let of = |workload| Wanted::of(workload, guest);
+        let wanted: BTreeSet<Wanted<'a>> = experiment.workload.values().map(of).collect();
         wanted
             .into_iter()
             .map(|wanted| {
@@ -203,9 +206,10 @@ impl Preparation<'_> {
         let files = workload
             .files_sha256()
             .map(|sha256| self.folders.get(&sha256).ok_or(PrepareError::FilesMissing(sha256)));
+        let guest = self.provision.guest();
         let own = Own {
-            guest: self.provision.guest(),
-            prepare: &workload.prepare(),
+            guest,
+            prepare: &workload.prepare(guest),
             files: files.transpose()?,
             player: workload.needs_player(),
         };

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_model::{Kernel, KernelRef};
-use preemptlab_symbols::release_of;
 
 use super::provisioned::{
     FILE_BYTES_MAX, KernelError, KernelSource, ProvisionedKernel, keep_image, read_config,
 };
 use crate::{
+    arch,
     kernel::{kmod::Headers, modules::ModuleSource},
     supplies::Supplies,
 };
@@ -26,7 +26,7 @@ impl KernelSource for OwnFile<'_> {
         let (store, _lock) = (&supplies.store, supplies.lock()?);
         let image = preemptlab_files::read(self.image, FILE_BYTES_MAX)
             .map_err(|error| KernelError::Own { path: self.image.to_owned(), error })?;
-        let release = release_of(&image)
+        let release = (arch::of(supplies.arch).release_of)(&image)
             .map_err(|error| KernelError::BzImage { path: self.image.to_owned(), error })?;
         let image_sha256 = keep_image(store, &image)?;
 

@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use preemptlab_model::{ConfigBase, Configured, Kernel, KernelRef, Package, Symbols};
-use preemptlab_symbols::release_of;
 
 use super::provisioned::{
     KernelError, KernelSource, ProvisionedKernel, keep_image, kit_of, read_base, read_bounded,
     read_config,
 };
 use crate::{
-    KbuildError, Store, StoreLock,
+    KbuildError, StoreLock, arch,
     kernel::{
         kbuild::{Built, LAB, Recipe, Wanted},
         modules::ModuleSource,
@@ -113,7 +112,7 @@ impl FromSource<'_> {
             recipe.build(store, &programs, keep, on_event)?;
         }
         let built = recipe.built(store).ok_or(KbuildError::NotBuilt)?;
-        kernel(store, self.name, &recipe, built)
+        kernel(supplies, self.name, &recipe, built)
     }
 }
 
@@ -134,13 +133,14 @@ fn harmless(config: &str) -> String {
 }
 
 fn kernel(
-    store: &Store,
+    supplies: &Supplies<'_>,
     name: &KernelRef,
     recipe: &Recipe,
     built: Built,
 ) -> Result<ProvisionedKernel, KernelError> {
-    let image = store.kernel_image(built.image_sha256);
+    let image = supplies.store.kernel_image(built.image_sha256);
     let bytes = read_bounded(&image)?;
+    let release_of = arch::of(supplies.arch).release_of;
     let release =
         release_of(&bytes).map_err(|error| KernelError::BzImage { path: image.clone(), error })?;
     let config = read_config(&built.config)?;
@@ -148,7 +148,7 @@ fn kernel(
         Kernel::new(name.clone(), release, built.image_sha256, recipe.packages(), config.as_ref());
     // The folder holds no module, and says which symbols are built in.
     let modules = ModuleSource::Folder(built.folder);
-    let headers = kit_of(config.as_ref(), recipe.kit(store), recipe.built_with());
+    let headers = kit_of(config.as_ref(), recipe.kit(&supplies.store), recipe.built_with());
     Ok(ProvisionedKernel { kernel, image, config, modules, headers })
 }
 

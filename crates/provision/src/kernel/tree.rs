@@ -5,14 +5,13 @@ use std::path::Path;
 use preemptlab_model::{
     ConfigBase, Configured, Digest, Flavour, Kernel, KernelRef, KernelSource as Source, Package,
 };
-use preemptlab_symbols::release_of;
 
 use super::provisioned::{
     KernelError, KernelSource, ProvisionedKernel, keep_image, kit_of, read_base, read_bounded,
     read_config,
 };
 use crate::{
-    KbuildError, PackageError, Repository, Stranger, TreeError,
+    KbuildError, PackageError, Repository, Stranger, TreeError, arch,
     distribution::debian::sources,
     kernel::{
         kbuild::{BuiltWith, CONFIG_FILE, LAB, Tools, config},
@@ -162,7 +161,7 @@ impl OwnTree<'_> {
 
         let image = store.kernel_image(built.image_sha256);
         let bytes = read_bounded(&image)?;
-        let release = release_of(&bytes)
+        let release = (arch::of(supplies.arch).release_of)(&bytes)
             .map_err(|error| KernelError::BzImage { path: image.clone(), error })?;
         let config = built.folder.join(CONFIG_FILE);
         let config_sha256 = Digest::of(&read_bounded(&config)?);

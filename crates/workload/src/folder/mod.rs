@@ -11,7 +11,7 @@ mod span;
 mod text;
 
 pub use definition::{Definition, Flaw};
-use preemptlab_model::{Digest, Distribution, MetricName, PackageName, VirtualDuration};
+use preemptlab_model::{Digest, Distribution, MetricName, PackageName, Platform, VirtualDuration};
 use preemptlab_protocol::{Command, LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +98,7 @@ impl Folder {
 }
 
 impl Program for Folder {
-    fn packages(&self) -> Vec<&str> {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
         self.definition().map_or_else(Vec::new, |definition| {
             let probes = definition.cyclictest.any().then_some(cyclictest::PACKAGE);
             definition.packages.iter().map(PackageName::as_str).chain(probes).collect()
@@ -115,7 +115,7 @@ impl Program for Folder {
         })
     }
 
-    fn prepare(&self) -> Vec<Command> {
+    fn prepare(&self, _: &Platform) -> Vec<Command> {
         let prepare = self.definition().into_iter().flat_map(|definition| &definition.prepare);
         prepare.map(|command| command.command(&command.argv, Vec::new(), 0)).collect()
     }

@@ -1,11 +1,9 @@
-//! Costs of instructions where nothing is measured.
-
 use preemptlab_protocol::prices::Class;
 
 /// Returns the time of an instruction of a class on a processor of today at some 3.5 GHz, in nanoseconds, by
 /// tables of latencies and throughputs and rounded. CPUID and ports have the time of a hypervisor. A timer's
 /// interrupt has a time between those of hardware (0.3 us) and of a hypervisor in a hypervisor (13 us).
-pub const fn prior_ns(class: Class) -> f64 {
+pub(super) const fn prior_ns(class: Class) -> f64 {
     match class {
         Class::UserPlain => 0.1,
         Class::KernelPlain => 0.15,
