@@ -164,7 +164,9 @@ impl MachineSpec {
             let message = format!("the profile {name} is of {of}, and the guest is of {guest}");
             let help =
                 "an instruction of one architecture has no price in another: name another profile";
-            return refuse("cost", &message, help);
+            // A machine without a profile of its own has that of a server.
+            let needle = if text.contains("cost") { "cost" } else { "arch" };
+            return refuse(needle, &message, help);
         }
         match (prices, prices.profile()) {
             (CostSource::Instructions, _) if self.caches => {
