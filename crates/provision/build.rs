@@ -57,7 +57,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     for input in [
         "guest",
         "crates/protocol",
-        "crates/protocol",
         "Cargo.toml",
         "Cargo.lock",
         "rust-toolchain.toml",
