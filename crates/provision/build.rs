@@ -54,13 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("no manifest")?);
     let root = manifest.ancestors().nth(2).ok_or("the workspace is two folders up")?;
-    for input in [
-        "guest",
-        "crates/protocol",
-        "Cargo.toml",
-        "Cargo.lock",
-        "rust-toolchain.toml",
-    ] {
+    for input in ["guest", "crates/protocol", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml"] {
         // Relative, so that a build folder that another checkout has used is not taken for its own.
         println!("cargo::rerun-if-changed=../../{input}");
     }

@@ -24,7 +24,7 @@ const USERS: &str = "users";
 /// Interval at which a worker that waits for another one asks again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often a store is opened that another worker removes meanwhile.
+/// How often a store is opened that another worker removes meanwhile, and removed while another one comes.
 const ATTEMPTS: u32 = 20;
 
 /// Added to the name of a store that is being removed.
@@ -63,7 +63,7 @@ impl NodeStore {
 
     /// Joins the users of a store; `None` where it was removed meanwhile.
     fn join(root: &Path, interrupt: &Arc<AtomicBool>) -> Result<Option<Self>, StoreError> {
-        let store = Store::open(root.to_owned())?.until(Arc::clone(interrupt));
+        Store::open(root.to_owned())?;
         let path = root.join(USERS);
         let mut options = File::options();
         let users = options.create(true).truncate(false).write(true).mode(0o644).open(&path);
@@ -73,8 +73,13 @@ impl NodeStore {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             Err(error) => return Err(StoreError::new(&path, error.into())),
         }
-        let is_there = users.metadata().map_err(StoreError::at(&path))?.nlink() > 0;
-        Ok(is_there.then_some(Self { store, users }))
+        if users.metadata().map_err(StoreError::at(&path))?.nlink() == 0 {
+            return Ok(None);
+        }
+        // Another worker may have moved the store away while its folders were being made here. From now on
+        // nobody does.
+        let store = Store::open(root.to_owned())?.until(Arc::clone(interrupt));
+        Ok(Some(Self { store, users }))
     }
 
     /// Returns the store.
@@ -126,14 +131,19 @@ fn sweep(root: &Path) {
     }
 }
 
-/// Removes a folder, which others may be removing as well.
+/// Removes a folder, which others may be removing as well. A worker that had opened it before it was moved away
+/// may make its last folder in it.
 fn removed(folder: &Path) -> Result<(), StoreError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(StoreError::new(folder, error))
+    for attempt in 1.. {
+        match fs::remove_dir_all(folder) {
+            Ok(()) => break,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error)
+                if error.kind() == io::ErrorKind::DirectoryNotEmpty && attempt < ATTEMPTS => {}
+            Err(error) => return Err(StoreError::new(folder, error)),
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 #[cfg(test)]
