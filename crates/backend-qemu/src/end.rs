@@ -47,7 +47,7 @@ pub(crate) fn of_start(status: ExitStatus, stderr: &str) -> Stop {
     if refuses_plugin(stderr) {
         let reason = format!(
             "this QEMU does not take the tracing plugin, for which it has to be 10.0 or later, \
-             linked dynamically and configured with --enable-plugins; without `qemu` in the configuration release 13's \
+             linked dynamically and configured with --enable-plugins; without `qemu` in the configuration, Debian 13's \
              is used: {stderr}"
         );
         Stop::Host { reason }

@@ -31,7 +31,7 @@ const STOP_WALL: Duration = Duration::from_secs(5);
 /// Error of a QEMU that the turnstile cannot make deterministic.
 const NO_TURNSTILE: &str = "this QEMU would not be deterministic: it does not take the library that \
     keeps its main loop from its virtual CPUs, for which it has to be linked dynamically with the \
-    GNU C library; without `qemu` in the configuration release 13's is used";
+    GNU C library; without `qemu` in the configuration, Debian 13's is used";
 
 /// Error of a `/dev/kvm` that opens but cannot run guests, as on some virtual machines.
 const NO_VIRTUALISATION: &str = "KVM cannot run this guest (QEMU stopped it with an internal error), \
@@ -329,7 +329,7 @@ impl<'a> Qemu<'a> {
             Halt::NoTurnstile => Err(host(NO_TURNSTILE)),
             Halt::Lacks(name) => Err(host(format!(
                 "this QEMU cannot execute several CPUs in virtual time: it has no `{name}`, which the \
-                 library needs that is preloaded into it; without `qemu` in the configuration release 13's is used"
+                 library needs that is preloaded into it; without `qemu` in the configuration, Debian 13's is used"
             ))),
             Halt::NoVirtualisation => Err(host(NO_VIRTUALISATION)),
             Halt::Qmp(error) => Ok(End::Monitor(error.to_string())),

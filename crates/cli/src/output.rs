@@ -53,7 +53,13 @@ impl Output {
         };
         // The hook can be set once per process, and this is called once.
         let _ = miette::set_hook(Box::new(move |_| {
-            Box::new(miette::GraphicalReportHandler::new_themed(theme.clone()).with_width(100))
+            // A path or a command that is broken in its middle cannot be copied.
+            let handler = miette::GraphicalReportHandler::new_themed(theme.clone())
+                .with_width(100)
+                .with_break_words(false)
+                .with_word_separator(textwrap::WordSeparator::AsciiSpace)
+                .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
+            Box::new(handler)
         }));
         output
     }

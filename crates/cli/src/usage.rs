@@ -63,6 +63,14 @@ const VALUES: [(&str, &str); 51] = [
     ("SECONDS", "10s"),
 ];
 
+/// A value for an option of one verb, where the kind of its value says too little: the verb, the option, and the value.
+const VALUES_OF_VERBS: [(&str, &str, &str); 4] = [
+    ("explain", "svg", "late.svg"),
+    ("export", "out", "runs/quick-csv"),
+    ("trace", "out", "late.pftrace"),
+    ("calibrate", "out", "workstation.toml"),
+];
+
 /// Words that commands and options were called by, with their present form. The former option of one verb alone
 /// stands behind that verb.
 const RENAMED: [(&str, &str); 43] = [
@@ -125,7 +133,21 @@ pub fn with_help(mut error: Error, arguments: &[String]) -> Error {
         error.remove(ContextKind::SuggestedArg);
         return error;
     }
-    with_example(error, arguments)
+    let mut command = Cli::command();
+    command.build();
+    with_example(with_usage(error, &command, arguments), &command, arguments)
+}
+
+/// Shows the usage of the verb: clap's own names the options that are given, and those of the environment.
+fn with_usage(mut error: Error, command: &Command, arguments: &[String]) -> Error {
+    if error.get(ContextKind::Usage).is_some() {
+        let below = |verb: Command, argument: &String| {
+            verb.find_subcommand(argument).cloned().unwrap_or(verb)
+        };
+        let usage = arguments.iter().fold(command.clone(), below).render_usage();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
+    error
 }
 
 /// Names the present form of an old word.
@@ -157,7 +179,7 @@ fn unwritten(error: &Error) -> Option<String> {
 }
 
 /// Adds an example to a mistake where a value is missing or invalid.
-fn with_example(mut error: Error, arguments: &[String]) -> Error {
+fn with_example(mut error: Error, command: &Command, arguments: &[String]) -> Error {
     let is_of_value = match error.kind() {
         ErrorKind::MissingRequiredArgument | ErrorKind::ValueValidation => true,
         // Of a value that is there clap lists the valid ones.
@@ -174,9 +196,7 @@ fn with_example(mut error: Error, arguments: &[String]) -> Error {
         Some(ContextValue::Strings(arguments)) => arguments.clone(),
         _ => Vec::new(),
     };
-    let mut command = Cli::command();
-    command.build();
-    if let Some(example) = example(&command, arguments, &wanted).filter(|_| is_of_value) {
+    if let Some(example) = example(command, arguments, &wanted).filter(|_| is_of_value) {
         let tip = StyledStr::from(format!("for example: {example}"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
@@ -224,7 +244,10 @@ fn example(command: &Command, arguments: &[String], wanted: &[String]) -> Option
         shown = required;
     }
     for argument in shown.into_iter().chain(options) {
-        let value = value(argument)?;
+        let own = VALUES_OF_VERBS
+            .into_iter()
+            .find(|(of, name, _)| *of == verb.get_name() && argument.get_long() == Some(*name));
+        let value = own.map(|(.., value)| value.to_owned()).or_else(|| value(argument))?;
         match argument.get_long() {
             Some(name) if argument.is_require_equals_set() => {
                 words.push(format!("--{name}={value}"))
@@ -473,7 +496,7 @@ mod tests {
         tip(&["run", "x.toml", "--until"], "run studies/quick.toml --until 3%");
         tip(&["run", "x.toml", "--until=5%", "--budget=x"], "run studies/quick.toml --budget 60");
         tip(&["explain", "x", "zoom", "now"], "explain runs/quick zoom 9118.023ms±20us");
-        tip(&["explain", "x", "trace"], "explain runs/quick trace --out report.html");
+        tip(&["explain", "x", "trace"], "explain runs/quick trace --out late.pftrace");
         tip(&["system", "apply", "--preempt"], "system apply --preempt full");
         tip(&["util", "man"], "util man runs/mine");
         tip(&["cluster", "work", "x"], "cluster work runs/quick 3/8");

@@ -13,6 +13,7 @@ pub fn check(file: &Path) -> exit::Result<()> {
     let checked = match std::fs::metadata(file) {
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => access(file, Access::WRITE_OK).map_err(io::Error::from),
+        Err(_) if folder.exists() && !folder.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
         Err(_) => access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from),
     };
     checked.map_err(|error| exit::host(refusal(file, &error)))

@@ -136,7 +136,11 @@ pub fn sysctls() -> impl Iterator<Item = &'static str> {
 pub fn settable(setting: &Setting) -> Result<(), NotSettable> {
     let error = |reason: String| Err(NotSettable { setting: setting.to_string(), reason });
     let unlisted = |what: &str, name: &str, all: &mut dyn Iterator<Item = &'static str>| {
-        let similar = nearest(name, all).map(|it| format!("; did you mean `{it}`?"));
+        // Names in one folder are alike without being near.
+        let last = |name: &'static str| name.rsplit(['.', '/']).next().unwrap_or(name);
+        let own = name.rsplit(['.', '/']).next().unwrap_or(name);
+        let similar = nearest(name, all.filter(|it| nearest(own, [last(it)]).is_some()))
+            .map(|it| format!("; did you mean `{it}`?"));
         error(format!("{name} is not among the {what} that may be{}", similar.unwrap_or_default()))
     };
     match setting {

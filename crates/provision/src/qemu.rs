@@ -67,7 +67,7 @@ pub enum QemuError {
     },
     /// The program is too old.
     #[error(
-        "`{}` is too old: {version}; 10.0 or newer is needed; without `qemu` in the configuration release 13's is used",
+        "`{}` is too old: {version}; 10.0 or newer is needed; without `qemu` in the configuration, Debian 13's is used",
         path.display()
     )]
     TooOld {
@@ -79,7 +79,7 @@ pub enum QemuError {
     /// The program was built without TCG plugins.
     #[error(
         "`{}` was built without TCG plugins (configure it with `--enable-plugins`); without \
-         `qemu` in the configuration release 13's is used", path.display()
+         `qemu` in the configuration, Debian 13's is used", path.display()
     )]
     NoPlugins {
         /// Path of the program.

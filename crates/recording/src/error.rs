@@ -12,7 +12,7 @@ pub enum RecordingError {
     #[error("{} cannot hold a recording: it is no folder; choose another with --out", .0.display())]
     NotAFolder(PathBuf),
     /// The folder holds something else.
-    #[error("{} is not empty and is not a recording; choose another folder", .0.display())]
+    #[error("{} is not empty and is not a recording; choose another folder with --out", .0.display())]
     Occupied(PathBuf),
     /// The folder holds a recording of another experiment, or of other kernels or QEMU.
     #[error("{} holds a recording of another experiment ({what}); choose another folder with --out", path.display())]

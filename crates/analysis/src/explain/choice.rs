@@ -109,14 +109,14 @@ pub fn choose(recording: &Recording, name: Option<&str>, latency: &MetricName) -
             cells.iter().filter(|cell| is_named(cell, name)).cloned().collect();
         let Some(first) = named.first() else {
             return unusable(format!(
-                "no finished cell is called `{}`; name one of these with --cell:{}",
+                "no finished cell is called `{}`; name one of these with --cell: {}",
                 name.escape_debug(),
                 list(&cells)
             ));
         };
         if named.iter().any(|cell| !cell.factors.is_replicate_of(&first.factors)) {
             return unusable(format!(
-                "`{}` names {} cells of several configurations; name one of them:{}",
+                "`{}` names {} cells of several configurations; name one of them: {}",
                 name.escape_debug(),
                 named.len(),
                 list(&named)
@@ -128,13 +128,13 @@ pub fn choose(recording: &Recording, name: Option<&str>, latency: &MetricName) -
     worst.ok_or_else(|| Error::unusable("there is no finished cell to explain"))
 }
 
+/// Returns the names of cells for the end of a sentence.
 fn list(cells: &[Chosen]) -> String {
-    let mut list: String =
-        cells.iter().take(SHOWN).map(|cell| format!("\n  {}", cell.name())).collect();
+    let mut list: Vec<String> = cells.iter().take(SHOWN).map(Chosen::name).collect();
     if cells.len() > SHOWN {
-        list += &format!("\n  and {} more", cells.len() - SHOWN);
+        list.push(format!("and {} more", cells.len() - SHOWN));
     }
-    list
+    list.join("; ")
 }
 
 /// Reads every completed cell, in the order of the plan.

@@ -55,7 +55,10 @@ pub fn batches<'a>(
         let of_family = *files.entry(scenario.family()).or_insert(path);
         if !seen.insert(scenario.name()) || of_family != path {
             let name = scenario.family();
-            let message = format!("{}: there is another scenario `{name}`", path.display());
+            let message = format!(
+                "{}: there is another scenario `{name}`; give one of both another name",
+                path.display()
+            );
             return Err(Error::Unusable(message));
         }
         let machine = (scenario.arch(), scenario.cpus(), scenario.needs_module());

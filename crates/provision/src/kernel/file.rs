@@ -19,15 +19,23 @@ pub(super) struct OwnFile<'a> {
     pub(super) modules: Option<&'a Path>,
 }
 
+impl OwnFile<'_> {
+    /// Returns the image and its release.
+    fn read(&self, supplies: &Supplies<'_>) -> Result<(Vec<u8>, String), KernelError> {
+        let image = preemptlab_files::read(self.image, FILE_BYTES_MAX)
+            .map_err(|error| KernelError::Own { path: self.image.to_owned(), error })?;
+        let release = (arch::of(supplies.arch).release_of)(&image)
+            .map_err(|error| KernelError::BzImage { path: self.image.to_owned(), error })?;
+        Ok((image, release))
+    }
+}
+
 impl KernelSource for OwnFile<'_> {
     /// Returns the kernel in the file. The store keeps a copy, so that the booted kernel is the
     /// hashed one.
     fn resolve(&self, supplies: &Supplies<'_>) -> Result<ProvisionedKernel, KernelError> {
         let (store, _lock) = (&supplies.store, supplies.lock()?);
-        let image = preemptlab_files::read(self.image, FILE_BYTES_MAX)
-            .map_err(|error| KernelError::Own { path: self.image.to_owned(), error })?;
-        let release = (arch::of(supplies.arch).release_of)(&image)
-            .map_err(|error| KernelError::BzImage { path: self.image.to_owned(), error })?;
+        let (image, release) = self.read(supplies)?;
         let image_sha256 = keep_image(store, &image)?;
 
         let folder = self.image.parent().unwrap_or(Path::new("."));
@@ -65,6 +73,10 @@ impl KernelSource for OwnFile<'_> {
 
     fn pin(&self, supplies: &Supplies<'_>, _: &Kernel) -> Result<ProvisionedKernel, KernelError> {
         self.resolve(supplies)
+    }
+
+    fn check(&self, supplies: &Supplies<'_>) -> Result<(), KernelError> {
+        self.read(supplies).map(drop)
     }
 
     fn is_own(&self) -> bool {

@@ -60,7 +60,10 @@ pub enum StoreError {
         mode: u32,
     },
     /// A file stands where a folder should be.
-    #[error("the store cannot be `{}`, which is not a folder", .0.display())]
+    #[error(
+        "the store cannot be `{}`, which is not a folder; name another folder with --store",
+        .0.display()
+    )]
     NotAFolder(PathBuf),
     /// The wait for another process was interrupted.
     #[error("interrupted while another preemptlab was at work in the store `{}`", .0.display())]

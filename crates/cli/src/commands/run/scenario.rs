@@ -138,7 +138,7 @@ fn check_file(format: Format, file: Option<&Path>, scenarios: usize) -> exit::Re
         ))),
         (_, None) => Ok(()),
         (Format::Svg, Some(folder)) if !is_file(folder) => {
-            let cannot = |error| exit::host(format!("cannot write {}: {error}", folder.display()));
+            let cannot = |error| exit::host(writable::refusal(folder, &error));
             fs::create_dir_all(folder).map_err(cannot)
         }
         (Format::Svg, Some(_)) if scenarios > 1 => {

@@ -147,7 +147,7 @@ impl fmt::Display for LeftOutNote<'_> {
             }
         }
         for (trouble, suites) in causes {
-            write!(f, "\nleft out: {}: {trouble}", suites.join(", "))?;
+            write!(f, "; left out: {}: {trouble}", suites.join(", "))?;
         }
         Ok(())
     }

@@ -157,7 +157,7 @@ fn refresh(
     }
     if !left_out.is_empty() {
         let note = LeftOutNote(&left_out).to_string();
-        on_event(Event::Warning(note.trim_start().to_owned()));
+        on_event(Event::Warning(note.trim_start_matches("; ").to_owned()));
     }
     Ok((left_out, is_final))
 }
