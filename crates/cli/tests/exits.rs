@@ -36,101 +36,31 @@ fn desk() -> Desk {
     desk
 }
 
-/// Checks the message of `run small.toml`, which must fail before it asks a mirror.
-#[track_caller]
-fn refused(desk: &Desk, arguments: &[&str], code: i32, said: &[&str]) {
-    let finished = desk.run(&[&["run", "small.toml"], arguments, &NO_MIRROR].concat());
-    finished.fails(code, said);
-    assert!(!finished.stderr.contains("127.0.0.1"), "{}", finished.stderr);
-    assert!(!desk.path("runs/small").exists(), "it left a folder");
-}
-
-/// Returns a shell command in which `preemptlab` is the program.
-fn shell(desk: &Desk, line: &str) -> Command {
-    let inner = desk.command(&[]);
-    let program = inner.get_program().to_str().unwrap().to_owned();
-    let mut command = Command::new("sh");
-    command.args(["-c", &line.replace("preemptlab", &program)]).current_dir(desk.path(""));
-    command.env("PREEMPTLAB_STORE", desk.path("store")).env("NO_COLOR", "1");
-    command
-}
-
-fn of_shell(desk: &Desk, line: &str) -> Finished {
-    Finished::new(shell(desk, line).output().unwrap())
+#[test]
+fn a_command_that_cannot_succeed_fails_before_any_work() {
+    Desk::new().replays("exits");
 }
 
 #[test]
-fn names_in_options_are_checked_before_anything_is_brought_here() {
+fn the_folder_of_a_run_that_did_not_begin_is_removed() {
     let desk = desk();
-    let until = ["--until", "5%", "--metric"];
-    refused(
-        &desk,
-        &[&until[..], &["responce.p99"]].concat(),
-        2,
-        &["no workload has the metric `responce.p99`", "did you mean `response.p99`?"],
-    );
-    refused(&desk, &[&until[..], &["wakeup.fifo.max"]].concat(), 2, &["no workload has"]);
-    refused(
-        &desk,
-        &["--baseline", "debian:6.12/lazy"],
-        2,
-        &["has no configuration", "did you mean"],
-    );
-    refused(&desk, &["--baseline", "debian:6.1/none"], 2, &["did you mean `debian:6.12/none`?"]);
-}
-
-#[test]
-fn a_folder_that_cannot_be_used_is_noticed_first() {
-    let desk = desk();
-    desk.write("file", "");
-    refused(&desk, &["--out", "file"], 2, &["file cannot hold a recording: it is no folder"]);
-    refused(&desk, &["--out", "file/x"], 2, &["file/x cannot hold a recording"]);
-    fs::create_dir(desk.path("thesis")).unwrap();
-    desk.write("thesis/thesis.tex", "");
-    refused(&desk, &["--out", "thesis"], 2, &["thesis is not empty and is not a recording"]);
-    // The folder of a run that did not begin is removed.
     let finished = desk.run(&[&["run", "small.toml"][..], &NO_MIRROR].concat());
     finished.fails(4, &["127.0.0.1:9"]);
     assert!(!desk.path("runs/small").exists());
 }
 
 #[test]
-fn a_store_that_programs_would_misread_is_refused() {
-    let desk = desk();
-    for store in ["a:b", "a;b", "a$b", "a\"b", "a\nb"] {
-        refused(&desk, &["--store", store], 2, &["the store cannot be", "--store"]);
-        assert!(!desk.path(store).exists(), "{store}");
-    }
-}
-
-#[test]
-fn output_that_cannot_be_written_is_no_success() {
+fn a_reader_that_has_gone_ends_a_command_in_silence() {
     let desk = desk();
     for arguments in ["--version", "--help", "run --help", "util completions bash"] {
-        of_shell(&desk, &format!("preemptlab {arguments} >&-")).fails(4, &["it is closed"]);
-        of_shell(&desk, &format!("preemptlab {arguments} >/dev/full")).fails(4, &["space"]);
-        // Output that goes to `/dev/null` on purpose counts as written.
-        of_shell(&desk, &format!("preemptlab {arguments} >/dev/null")).succeeds();
-        of_shell(&desk, &format!("preemptlab {arguments} 2>&-")).succeeds();
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let words: Vec<&str> = arguments.split(' ').collect();
-        let finished = desk.command(&words).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let mut command = desk.command(&words);
+        let finished = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
         let finished = Finished::new(finished);
         assert_eq!((finished.code, finished.stderr.as_str()), (141, ""), "{arguments}");
     }
-}
-
-#[test]
-fn limits_are_told_before_something_aborts() {
-    let desk = desk();
-    let run = "exec preemptlab run small.toml --set mirror=http://127.0.0.1:9/debian";
-    of_shell(&desk, &format!("ulimit -v 1000000; {run}"))
-        .fails(4, &["of address space", "976 MiB", "`ulimit -v`"]);
-    of_shell(&desk, &format!("ulimit -s 128; {run}")).fails(4, &["128 KiB", "`ulimit -s`"]);
-    // A command without a virtual machine needs less.
-    of_shell(&desk, "ulimit -s 64; exec preemptlab util completions bash").succeeds();
-    of_shell(&desk, "ulimit -v 300000; exec preemptlab util completions bash").succeeds();
 }
 
 /// The first program of apt that is run signals the whole group of processes, as a terminal does.
@@ -213,19 +143,4 @@ fn an_interrupt_ends_the_wait_for_another_process() {
     });
     assert!(!is_given_back.exists(), "it waits for the lock");
     assert!(!desk.path("runs/small").exists(), "it left a folder");
-}
-
-#[test]
-fn a_picture_that_cannot_be_written_is_noticed_before_anything_is_played() {
-    let desk = desk();
-    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/driver-demo.toml");
-    desk.write("file", "");
-    for (format, path) in
-        [("svg", "nowhere/a.svg"), ("svg", "file/a"), ("html", "."), ("html", "file/a.html")]
-    {
-        let form = format!("{format}={path}");
-        let finished = desk.run(&[&["run", demo, "--format", &form][..], &NO_MIRROR].concat());
-        finished.fails(4, &[&format!("cannot write {path}")]);
-        assert!(!finished.stderr.contains("127.0.0.1"), "{}", finished.stderr);
-    }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::{fs, os::unix::fs::symlink};
+use std::fs;
 
 use common::{Desk, Finished, lasting_store};
 
@@ -86,99 +86,12 @@ fn desk(definitions: &[(&str, String)]) -> Desk {
     desk
 }
 
-/// Checks the messages about a folder after a change.
-#[track_caller]
-fn refused(change: impl FnOnce(&Desk), said: &[&str]) {
-    let desk = desk(&[("mine", DEFINITION.to_owned())]);
-    change(&desk);
-    desk.run(&["run", "mine.toml"]).fails(2, said);
-    assert!(!desk.path("runs").exists());
-}
-
 #[test]
 fn a_folder_that_cannot_be_used_is_refused_before_anything_is_done() {
-    let remove = |desk: &Desk| fs::remove_dir_all(desk.path("mine")).unwrap();
-    refused(remove, &["the workload `mine` cannot be read", "No such file or directory"]);
-    let undefine = |desk: &Desk| fs::remove_file(desk.path("mine/workload.toml")).unwrap();
-    refused(undefine, &["there is no workload.toml"]);
-    let link = |desk: &Desk| symlink("/etc/passwd", desk.path("mine/secret")).unwrap();
-    refused(link, &["`secret` is a link to `/etc/passwd`, which leads out of the folder"]);
-    let grow = |desk: &Desk| {
-        let file = fs::File::create(desk.path("mine/large")).unwrap();
-        file.set_len(65 << 20).unwrap();
-    };
-    refused(grow, &["there are more than 64 MiB in it"]);
-}
-
-#[test]
-fn a_mistake_in_the_definition_is_shown_in_its_place() {
-    let misspell = |from: &'static str, to: &'static str| {
-        assert!(DEFINITION.contains(from));
-        move |desk: &Desk| {
-            desk.write("mine/workload.toml", &DEFINITION.replacen(from, to, 1));
-        }
-    };
-    refused(
-        misspell("packages", "pakages"),
-        &["mine/workload.toml:2", "unknown field `pakages`", "did you mean `packages`?"],
-    );
-    refused(misspell("(\\d+)", "(\\d+"), &["mine/workload.toml:28", "unclosed group", "pattern ="]);
-    refused(
-        misspell("work.real", "wrok.real"),
-        &["there is no load or probe `wrok`", "did you mean `work`?"],
-    );
-    refused(misspell("\"seed\"", "\"wakeup\""), &["a metric that preemptlab itself has"]);
-}
-
-/// A trace follows one probe, which it knows by its name.
-#[test]
-fn wakeups_that_no_trace_can_follow_are_refused() {
-    let beside = |desk: &Desk, noise: &str, work: &str, more: &str| {
-        let definition = DEFINITION
-            .replace("cyclictest = \"fifo\"\n", "")
-            .replace("name = \"noise\"\n", &format!("name = \"noise\"\n{noise}"))
-            .replace("name = \"work\"\n", &format!("name = \"work\"\n{work}"));
-        desk.write("mine/workload.toml", &format!("{definition}\n{more}"));
-    };
-    const WAKEUPS: &str = "wakeups = true\n";
-    let probe = |name: &str, program: &str| {
-        format!("[[probe]]\nname = \"{name}\"\nargv = [\"/usr/bin/{program}\"]\n")
-    };
-    refused(
-        |desk| {
-            let work = format!("name = \"work\"\n{WAKEUPS}");
-            let definition = DEFINITION.replace("name = \"work\"\n", &work);
-            desk.write("mine/workload.toml", &definition);
-        },
-        &[
-            "mine/workload.toml:13",
-            "`work` has `wakeups`, but traces follow the cyclictest beside it",
-        ],
-    );
-    refused(
-        |desk| beside(desk, WAKEUPS, "", ""),
-        &["mine/workload.toml:8", "`noise` has `wakeups`, and is no probe", "make it a [[probe]]"],
-    );
-    refused(
-        |desk| beside(desk, "", WAKEUPS, ""),
-        &[
-            "mine/workload.toml:8",
-            "`work` and `noise` are the same program, whose wakeups a trace cannot tell apart",
-        ],
-    );
-    let mine = format!("{}{WAKEUPS}", probe("mine", "servo"));
-    refused(
-        |desk| beside(desk, "", WAKEUPS, &mine),
-        &["mine/workload.toml:41", "`work` and `mine` both have `wakeups`"],
-    );
-    refused(
-        |desk| beside(desk, "", "", &format!("{mine}{}", probe("next", "cyclictest"))),
-        &[
-            "mine/workload.toml:44",
-            "`mine` has `wakeups`, but traces follow the cyclictest of `next`",
-        ],
-    );
-    refused(|desk| beside(desk, "", "wakeups = \"yes\"\n", ""), &["wakeups = \"yes\""]);
+    let desk = desk(&[("mine", DEFINITION.to_owned())]);
+    fs::create_dir(desk.path("sound")).unwrap();
+    desk.write("sound/workload.toml", DEFINITION);
+    desk.replays("folder");
 }
 
 fn run(desk: &Desk, arguments: &[&str]) -> Finished {

@@ -26,43 +26,9 @@ fn desk(text: Option<&str>) -> Desk {
     desk
 }
 
-#[track_caller]
-fn refused(desk: &Desk, arguments: &[&str], said: &str) {
-    for more in [&[][..], &["-n"]] {
-        let finished = desk.run(&[&["run", "made.toml"], more, arguments, &NO_MIRROR].concat());
-        finished.fails(2, &[said]);
-        assert!(!finished.stderr.contains("127.0.0.1"), "{}", finished.stderr);
-    }
-}
-
 #[test]
-fn what_cannot_take_a_place_is_refused_before_anything_is_brought_here() {
-    let desk = desk(None);
-    for (arguments, said) in [
-        (["--replicates", "0"], "0 is not in 1..=10000"),
-        (["--replicates", "10001"], "10001 is not in 1..=10000"),
-        (["--replicates", "many"], "invalid value 'many'"),
-        (["--seed", "-1"], "unexpected argument '-1'"),
-        (["--seed", "one"], "--seed 2"),
-        (["--seed", "1.5"], "invalid value '1.5'"),
-        (["--kernel", "6.12-rt"], "did you mean `debian:6.12-rt`?"),
-        (["--kernel", "ubuntu:24.04"], "names no kernel"),
-        (["--kernel", "=debian:6.12"], "`` is not a label"),
-        (["--kernel", "a b=debian:6.12"], "`a b` is not a label"),
-        (["--kernel", "host=debian:6.12"], "`host` is not a label"),
-        (["--preempt", "rt"], "rt is a kernel flavour: kernel = [\"debian:6.12-rt\"]"),
-        (["--preempt", "none,ful"], "did you mean `full`?"),
-        (["--workload", "laod"], "no workload `laod`; did you mean `load`?"),
-        (["--workload", "kernel"], "no workload `kernel`; it has load"),
-        (["--cpu", "2"], "unexpected argument '--cpu'"),
-    ] {
-        refused(&desk, &arguments, said);
-    }
-    // The baseline must be one of the configurations that run.
-    let arguments = ["run", "made.toml", "--kernel", "debian:7.2", "--preempt", "lazy"];
-    let baseline = ["--baseline", "debian:7.2/full"];
-    desk.run(&[&arguments[..], &baseline, &NO_MIRROR].concat())
-        .fails(2, &["no configuration `debian:7.2/full`", "did you mean `debian:7.2/lazy`?"]);
+fn values_that_cannot_be_are_refused_before_anything_is_brought_here() {
+    desk(Some(TEXT)).replays("overrides");
 }
 
 #[test]
@@ -76,16 +42,6 @@ fn a_first_look_says_so_and_leaves_the_experiments_folder_alone() {
     let finished = desk.run(&[&same[..], &NO_MIRROR].concat());
     assert!(!finished.stderr.contains("not as the file says"), "{}", finished.stderr);
     assert!(!finished.stderr.contains("another experiment"), "{}", finished.stderr);
-}
-
-#[test]
-fn a_folder_of_other_values_is_refused_with_what_differs() {
-    let desk = desk(Some(TEXT));
-    let other = ["run", "made.toml", "--out", "runs/made", "--replicates", "3"];
-    desk.run(&[&other[..], &NO_MIRROR].concat())
-        .fails(2, &["another experiment (made as its file says)", "another folder with --out"]);
-    desk.run(&[&["run", "runs/made", "--replicates", "3"], &NO_MIRROR[..]].concat())
-        .fails(2, &["runs/made is a recording and cannot be changed"]);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::{
     process::{Command, Output},
 };
 
+use snapbox::{Data, assert_data_eq};
+
 /// A folder for one test, and the commands in it.
 pub struct Desk {
     folder: tempfile::TempDir,
@@ -52,6 +54,73 @@ impl Desk {
 
     pub fn run(&self, arguments: &[&str]) -> Finished {
         Finished::new(self.command(arguments).output().unwrap())
+    }
+
+    /// Executes the commands of `tests/transcripts/NAME.t`, and checks all that they print.
+    ///
+    /// The file is in the form of cram: a line `  $ COMMAND` is for a shell in this folder, with the
+    /// lines `  > MORE` below it; other indented lines are the output; lines that are not indented
+    /// are comments. The output is stderr without blank lines at its end, then stdout with `| `
+    /// before each line, then the exit code in brackets if it is not 0. This folder is `[DESK]`, and
+    /// the repository, whose variable is `$REPO`, is `[REPO]`; a message with one of both is in one
+    /// line. `SNAPSHOTS=overwrite` in the environment writes the file again.
+    #[track_caller]
+    pub fn replays(&self, name: &str) {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+        let transcript = Data::read_from(&tests.join(name).with_extension("t"), None).raw();
+        let before = transcript.render().unwrap();
+        let mut lines = before.lines().peekable();
+        let mut after = String::new();
+        let (mut was_command, mut is_apart) = (false, false);
+        while let Some(line) = lines.next() {
+            let command = line.strip_prefix("  $ ");
+            if command.is_none() && (line.is_empty() || line.starts_with(' ')) {
+                is_apart |= !was_command && !after.is_empty();
+                continue;
+            }
+            if is_apart || command.is_some() != was_command && !after.is_empty() {
+                after.push('\n');
+            }
+            (was_command, is_apart) = (command.is_some(), false);
+            after += &format!("{line}\n");
+            let Some(command) = command else { continue };
+            let mut command = command.to_owned();
+            while let Some(more) = lines.next_if(|line| line.starts_with("  >")) {
+                after += &format!("{more}\n");
+                command += &format!("\n{}", more.strip_prefix("  > ").unwrap_or_default());
+            }
+            for line in self.of_shell(&command, &tests).lines() {
+                after += format!("  {line}").trim_end();
+                after.push('\n');
+            }
+        }
+        assert_data_eq!(after, transcript);
+    }
+
+    /// Returns what a command of a transcript prints, and its exit code if it is not 0.
+    fn of_shell(&self, line: &str, tests: &Path) -> String {
+        let inner = self.command(&[]);
+        let programs = Path::new(inner.get_program()).parent().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(self.folder.path());
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("PATH", format!("{}:{}:{path}", programs.display(), tests.display()));
+        let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        command.env("REPO", repository).env("LC_ALL", "C").env_remove("COLUMNS");
+        let finished = Finished::new(command.output().unwrap());
+        let stdout = finished.stdout.lines().map(|line| format!("| {line}\n")).collect::<String>();
+        let code =
+            if finished.code == 0 { String::new() } else { format!("[{}]\n", finished.code) };
+        let mut stderr = finished.stderr;
+        let desk = self.folder.path().to_str().unwrap();
+        for (path, name) in [(desk, "[DESK]"), (repository, "[REPO]")] {
+            if stderr.contains(path) {
+                // The length of the path decides where the message is broken into lines.
+                stderr = stderr.replace("\n  │ ", " ").replace(path, name);
+            }
+        }
+        format!("{}\n{stdout}{code}", stderr.trim_end()).trim_start_matches('\n').to_owned()
     }
 
     /// Writes the letter of a comparison, and returns it as the command's output.
