@@ -89,8 +89,8 @@ reproducible: deps
 	tests/reproducible-guest
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = ablation census database-cpus detour dynamic eevdf evans-2006 fleming-2019 folios inversion postgres righi-2024 \
-    rowand-2011 rseq-slice smp
+STUDIES = ablation arora-2024 census database-cpus detour dynamic eevdf evans-2006 fleming-2019 folios inversion \
+    postgres righi-2024 rowand-2011 rseq-slice smp
 studies: $(STUDIES:%=study-%)
 
 ## study-NAME: one study in full, and its page
