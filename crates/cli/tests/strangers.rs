@@ -67,10 +67,20 @@ fn what_is_run_is_noticed() {
     assert_eq!(fs::read_to_string(marker).unwrap(), "apt-get update\n");
 }
 
+/// Returns the start of a bzImage with this release (Documentation/arch/x86/boot.rst).
+fn image(release: &str) -> Vec<u8> {
+    let mut image = vec![0; 0x400];
+    image[0x202..0x208].copy_from_slice(b"HdrS\x0f\x02");
+    image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+    image[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
+    image
+}
+
 #[test]
 fn a_kernels_build_scripts_need_a_flag() {
     let desk = Desk::new();
     desk.write("own.toml", hostile::OWN_KERNEL);
+    fs::write(desk.path("bzImage"), image("6.12.9")).unwrap();
     for more in [&[][..], &["-n"]] {
         let (path, marker) = canaries(&desk);
         let arguments = [&["run", "own.toml", "--allow-build-scripts"], more].concat();

@@ -85,18 +85,16 @@ fn stop_and_continue(is_over: &AtomicBool) {
     }
 }
 
-/// Returns whether a process has blocked `SIGALRM`, as QEMU does to hear of it in its main loop (signalfd(2),
-/// util/main-loop.c). Until then the signal would end it. A child of posix_spawn(3) that still executes this program
-/// has blocked every signal, and allows them again before it executes another one.
+/// Returns whether a process reads `SIGALRM` from a descriptor, as QEMU's main loop does (signalfd(2),
+/// util/main-loop.c). Before that the signal would end it. That it is blocked says less: every start of a thread
+/// blocks all signals for a moment, and QEMU's first one starts before its main loop.
 fn waits_for_alarms(process: pid_t) -> bool {
-    let program = |process: &str| fs::read_link(format!("/proc/{process}/exe"));
-    if program(&process.to_string()).ok() == program("self").ok() {
-        return false;
-    }
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
-    let blocked = blocked.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
-    blocked.is_some_and(|set| set & (1 << (SIGALRM - 1)) != 0)
+    let is_signals = |descriptor: fs::DirEntry| {
+        fs::read_link(descriptor.path())
+            .is_ok_and(|link| link.as_os_str() == "anon_inode:[signalfd]")
+    };
+    let descriptors = fs::read_dir(format!("/proc/{process}/fd"));
+    descriptors.into_iter().flatten().flatten().any(is_signals)
 }
 
 /// Sends a signal to every child that is to have it. A child keeps its number until this process waits for it. Should
