@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use preemptlab_experiment::Recording;
-use preemptlab_stats::{Certainty, Choice, GivenMargin, Question, Recommendation, recommend};
+use preemptlab_stats::{
+    Certainty, Choice, GivenMargin, Margin, Question, Recommendation, recommend,
+};
 use preemptlab_system::tune::{Command, Proposal, Settings, Wanted};
 
 use crate::{Compared, Error, Result};
@@ -99,7 +101,8 @@ fn settings(
 }
 
 /// Returns the command that continues the recording until the recommendation is decided; `None`
-/// where the other candidates are from another recording, to which it would not add. A recording with added replicates continues under its own rule.
+/// where the other candidates are from another recording, to which it would not add. A recording with added
+/// replicates continues under its own rule.
 fn next(recommendation: &Recommendation, choice: &Choice, recording: &Recording) -> Option<String> {
     let Certainty::Undecided { .. } = choice.certainty() else { return None };
     let run = |index: usize| &recommendation.candidates[index].run;
@@ -109,10 +112,13 @@ fn next(recommendation: &Recommendation, choice: &Choice, recording: &Recording)
     let (margins, metrics, baseline) = match recording.until() {
         Some(until) => (until.margins.clone(), until.metrics.clone(), until.baseline.clone()),
         None => {
-            let margin = recommendation.margin(&recommendation.objective.metric);
-            let margin = GivenMargin { metric: None, margin };
+            let metric = &recommendation.objective.metric;
+            let margin = recommendation.margin(metric);
+            // A time that no metric is named for is one of latencies alone.
+            let of = matches!(margin, Margin::Time(_)).then(|| metric.name.clone());
+            let margin = GivenMargin { metric: of, margin };
             let name = recommendation.candidates[choice.candidate].name();
-            let metrics = vec![recommendation.objective.metric.name.to_string()];
+            let metrics = vec![metric.name.to_string()];
             (vec![margin.to_string()], metrics, Some(name.to_string()))
         }
     };

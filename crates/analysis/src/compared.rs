@@ -30,7 +30,7 @@ pub enum Notice {
     Note(String),
 }
 
-/// What recordings are compared with, and by which margins.
+/// Baseline and margins of a comparison, as they were given.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GivenRule<'a> {
     /// The baseline, by the name that the user gave it.

@@ -7,7 +7,6 @@ use clap::{
     ArgMatches, Command as Line, CommandFactory, Error, FromArgMatches, Parser, error::ErrorKind,
     parser::ValueSource,
 };
-
 use preemptlab_lab::Assignment;
 
 use crate::{args::Color, commands::Command};

@@ -10,7 +10,7 @@ use std::{
 
 use preemptlab_cluster::emit::Line;
 use preemptlab_experiment::SpecError;
-use preemptlab_model::nearest;
+use preemptlab_model::{nearest, plain};
 use preemptlab_stats::{GivenMargin, Margins};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -30,7 +30,8 @@ enum Form {
     List,
 }
 
-/// A key, and what holds where nobody sets it.
+/// A key, and its default.
+#[derive(Debug)]
 struct Key {
     name: &'static str,
     form: Form,
@@ -43,8 +44,23 @@ struct Key {
     is_of_projects: bool,
 }
 
+impl Key {
+    /// Returns its section, which may be none, and its name there.
+    fn place(&self) -> (&'static str, &'static str) {
+        self.name.rsplit_once('.').unwrap_or(("", self.name))
+    }
+
+    /// Returns its value in the text of a place.
+    fn of<'a>(&self, table: &'a toml::Table) -> Option<&'a toml::Value> {
+        match self.place() {
+            ("", name) => table.get(name),
+            (section, name) => table.get(section)?.get(name),
+        }
+    }
+}
+
 /// Every key, in the order in which they are shown.
-const KEYS: [Key; 10] = [
+static KEYS: [Key; 10] = [
     Key {
         name: "store",
         form: Form::Text,
@@ -132,7 +148,10 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CommandLine => f.write_str("the command line or the environment"),
-            Self::Project(path) | Self::User(path) => path.display().fmt(f),
+            // A line, whatever the names of folders hold.
+            Self::Project(path) | Self::User(path) => {
+                f.write_str(&plain::line(&path.to_string_lossy()))
+            }
         }
     }
 }
@@ -154,14 +173,14 @@ struct Values {
     kubernetes: Kubernetes,
 }
 
-/// What Slurm is told.
+/// Options of Slurm.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Slurm {
     arguments: Option<Vec<String>>,
 }
 
-/// What Kubernetes is told.
+/// Options of Kubernetes, and what its pods need.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kubernetes {
@@ -325,13 +344,13 @@ impl Config {
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut section = "";
-        for key in KEYS {
-            let (of, name) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+        for key in &KEYS {
+            let (of, name) = key.place();
             if of != section {
                 section = of;
                 let _ = write!(text, "\n[{of}]\n");
             }
-            let set = self.layers.iter().find_map(|layer| Some((value(layer, of, name)?, layer)));
+            let set = self.layers.iter().find_map(|layer| Some((key.of(&layer.table)?, layer)));
             let _ = match set {
                 Some((value, layer)) => writeln!(text, "{name} = {value}    # {}", layer.origin),
                 None => writeln!(text, "# {name} = {}    # default: {}", key.example, key.default),
@@ -344,29 +363,19 @@ impl Config {
         if !read.is_empty() {
             let _ = writeln!(text, "# read: {}", read.join(", "));
         }
-        if let Some(path) = &self.user_file
-            && !read.contains(&path.display().to_string())
-        {
-            let _ = writeln!(text, "# not there: {}", path.display());
+        let user_file = self.user_file.clone().map(|path| Origin::User(path).to_string());
+        if let Some(path) = user_file.filter(|path| !read.contains(path)) {
+            let _ = writeln!(text, "# not there: {path}");
         }
         text
     }
 }
 
-/// Returns a value of a place, as TOML writes it on one line.
-fn value<'a>(layer: &'a Layer, section: &str, name: &str) -> Option<&'a toml::Value> {
-    match section {
-        "" => layer.table.get(name),
-        section => layer.table.get(section)?.get(name),
-    }
-}
-
 /// One setting of the command line, `KEY=VALUE`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Assignment {
-    key: &'static str,
+    key: &'static Key,
     value: toml::Value,
-    form: Form,
 }
 
 impl std::str::FromStr for Assignment {
@@ -403,7 +412,7 @@ impl std::str::FromStr for Assignment {
                 _ => return Err(format!("`{name}` takes a value such as {}", key.example)),
             },
         };
-        Ok(Self { key: key.name, value, form: key.form })
+        Ok(Self { key, value })
     }
 }
 
@@ -414,15 +423,15 @@ fn of_command_line(
     home: Option<&Path>,
 ) -> Result<Layer> {
     let mut table = toml::Table::new();
-    for Assignment { key, value, form } in assignments {
-        let (of, name) = key.rsplit_once('.').unwrap_or(("", key));
+    for Assignment { key, value } in assignments {
+        let (of, name) = key.place();
         let section = match of {
             "" => Some(&mut table),
             of => table.entry(of).or_insert_with(|| toml::Table::new().into()).as_table_mut(),
         };
         // A key is either a section or a value.
         let Some(section) = section else { continue };
-        match (form, section.get_mut(name).and_then(toml::Value::as_array_mut)) {
+        match (key.form, section.get_mut(name).and_then(toml::Value::as_array_mut)) {
             (Form::List, Some(before)) => before.push(value.clone()),
             (Form::List, None) => {
                 section.insert(name.to_owned(), vec![value.clone()].into());
@@ -470,19 +479,11 @@ fn of_file(origin: Origin, home: Option<&Path>) -> Result<Option<Layer>> {
         let SpecError { message, help, span, .. } = SpecError::new(&text, &error);
         mistake(message, help, span)
     })?;
-    let is_set = |key: &&Key| {
-        let (of, name) = key.name.rsplit_once('.').unwrap_or(("", key.name));
-        let section = if of.is_empty() {
-            Some(&table)
-        } else {
-            table.get(of).and_then(toml::Value::as_table)
-        };
-        section.is_some_and(|section| section.contains_key(name))
-    };
     if let Origin::Project(_) = origin
-        && let Some(key) = KEYS.iter().filter(|key| !key.is_of_projects).find(is_set)
+        && let Some(key) =
+            KEYS.iter().filter(|key| !key.is_of_projects).find(|key| key.of(&table).is_some())
     {
-        let word = key.name.rsplit('.').next().unwrap_or(key.name);
+        let (_, word) = key.place();
         let start = text.find(word).unwrap_or(0);
         return Err(mistake(
             format!("a project cannot set `{}`, since its files may be a stranger's", key.name),

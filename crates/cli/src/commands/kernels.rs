@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 use preemptlab_analysis::offers::{OfferedKernel, Offers};
 use preemptlab_experiment::MachineSpec;
-use preemptlab_lab::{Blame, Config, Lab, OrBlame};
+use preemptlab_lab::{Blame, Config, OrBlame};
 use preemptlab_model::KernelConfig;
-use preemptlab_provision::{Build, Offer, Options};
+use preemptlab_provision::{Build, Offer};
 use preemptlab_report::{kernel_configurations_table, kernel_versions_table};
 
 use crate::{
@@ -38,9 +38,8 @@ pub struct Kernels {
 /// Lists kernels.
 pub fn execute(args: &Kernels, config: &Config, output: &Output) -> exit::Result<ExitCode> {
     let shown = Shown::new(output);
-    let lab = lab::here(config, None, &shown);
-    let packages = Options { refresh: args.refresh, ..lab.packages.clone() };
-    let lab = Lab { packages, ..lab };
+    let mut lab = lab::here(config, None, &shown);
+    lab.packages.refresh = args.refresh;
     let guest = MachineSpec::default().arch;
     let kernels = lab.provide(lab.open_store()?, guest, |provision| {
         Ok(if args.all {

@@ -95,20 +95,25 @@ fn the_printed_configuration_is_one_that_reads_the_same() {
     assert_eq!(again.volume(), config.volume());
     assert_eq!(again.image(), config.image());
     assert_eq!(again.slurm_arguments(), config.slurm_arguments());
-    for key in KEYS {
-        let name = key.name.rsplit('.').next().unwrap();
+    for key in &KEYS {
+        let (_, name) = key.place();
         assert!(printed.contains(&format!("{name} = ")), "{name}: {printed}");
+    }
+}
+
+/// Returns a file with one key.
+fn example(key: &Key) -> String {
+    match key.place() {
+        ("", name) => format!("{name} = {}\n", key.example),
+        (section, name) => format!("[{section}]\n{name} = {}\n", key.example),
     }
 }
 
 #[test]
 fn the_example_of_every_key_is_taken() {
-    for key in KEYS {
+    for key in &KEYS {
         let home = Home::new();
-        let text = match key.name.split_once('.') {
-            Some((section, name)) => format!("[{section}]\n{name} = {}\n", key.example),
-            None => format!("{} = {}\n", key.name, key.example),
-        };
+        let text = example(key);
         home.write("config.toml", &text);
         home.read(&[]).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
@@ -156,12 +161,9 @@ fn hostile_files_are_refused_within_bounds() {
 
 #[test]
 fn a_project_sets_nothing_that_names_a_program_a_place_or_an_address() {
-    for key in KEYS {
+    for key in &KEYS {
         let home = Home::new();
-        let text = match key.name.split_once('.') {
-            Some((section, name)) => format!("[{section}]\n{name} = {}\n", key.example),
-            None => format!("{} = {}\n", key.name, key.example),
-        };
+        let text = example(key);
         home.write("work/preemptlab.toml", &text);
         match ["jobs", "margins"].contains(&key.name) {
             true => drop(home.read(&[]).unwrap()),

@@ -166,8 +166,8 @@ pub fn work(args: &WorkArgs, config: &Config, output: &Output) -> exit::Result<E
         trace: args.trace,
     };
     let shown = Shown::new(output);
-    let lab = lab::here(config, None, &shown);
-    let lab = Lab { jobs: args.jobs.or(lab.jobs), ..lab };
+    let mut lab = lab::here(config, None, &shown);
+    lab.jobs = args.jobs.or(lab.jobs);
     let ShardDone { summary, part } = preemptlab_lab::shard(&lab, &work)?;
     output.note(match summary {
         Some(Summary { completed, failed, .. }) => format!(
