@@ -6,7 +6,7 @@ PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: help demo build deb image test test-unit test-binary test-vm test-report test-system test-cluster \
-    studies study-history scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny reproducible deps clean
+    studies study-history scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny site test-site reproducible deps clean
 .DEFAULT_GOAL := help
 
 ## help: print this list
@@ -37,7 +37,7 @@ image: build
 test: deps check reproducible
 	@SUDO="$(SUDO)" tests/install-deps strace grub-mkconfig:grub-common
 	CARGO="$(CARGO)" tests/run
-	$(MAKE) test-report
+	$(MAKE) test-report test-site
 
 ## test-unit: the tests that need no virtual machine, no npm and, once built, no network
 test-unit:
@@ -58,6 +58,12 @@ test-report: deps
 	@SUDO="$(SUDO)" tests/install-deps c++:g++ chromium
 	$(CARGO) build --release --locked --workspace --bins --examples
 	tests/report-in-browser
+
+## test-site: the site in a headless Chromium, without a network, as wide as a phone and as a desk
+test-site: deps site
+	@SUDO="$(SUDO)" tests/install-deps chromium
+	npm ci --prefix web --ignore-scripts --prefer-offline --no-audit --no-fund --silent
+	npm run --prefix web --silent test:site -- $(abspath $(TARGET)/site $(TARGET)/screenshots)
 
 ## test-system: apply and revert on real disks that boot through GRUB and systemd-boot; needs root
 test-system: deb
@@ -148,6 +154,11 @@ fidelity: build
 	$(SUDO) $(PREEMPTLAB) run runs/prices-host.toml --backend host --out runs/prices-host
 	$(PREEMPTLAB) export runs/prices runs/prices-instructions runs/prices-caches runs/prices-host \
 	    --out runs/prices-tables
+
+## site: these pages as a static site in target/site, with every link and heading checked
+site:
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || SUDO="$(SUDO)" tests/install-deps --without-npm python3-venv
+	tests/site $(TARGET)/site
 
 ## perturb: vary on purpose what must not change a digest, and compare every digest;
 ## then execute each cell of studies/quick.toml 20 times
