@@ -90,9 +90,9 @@ deny: deps
 	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check
 
-## reproducible: check that the guest has the same bytes in whatever folder it is built
+## reproducible: check that what the binary holds has the same bytes in whatever folder it is built
 reproducible: deps
-	tests/reproducible-guest
+	tests/reproducible
 
 ## studies: every study in full, and its page; a night on 2 cores
 STUDIES = ablation arora-2024 census database-cpus detour dynamic eevdf evans-2006 fleming-2019 folios inversion \

@@ -2,34 +2,21 @@
 //! `preemptlab-player`), `/cell`, the init of cells on the machine's own kernel, `micro`, the
 //! micro-benchmarks (the crate `preemptlab-micro`), and `repeat`, which repeats a command (the crate
 //! `preemptlab-repeat`), for `src/guest.rs` to include.
-//!
-//! Their bytes are part of every cell's identity, so they may depend on the sources, the lock file
-//! and the toolchain alone: not on this machine's C library or linker, nor on a folder's name, nor
-//! on the environment or a cargo configuration. `tests/reproducible-guest` checks it.
 
-use std::{
-    env,
-    error::Error,
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+use std::error::Error;
 
-use serde_json::Value;
+use preemptlab_embed::{Embedded, Workspace};
 
-/// The guest's programs: the package, and the binary and the feature that are named alike.
-const PROGRAMS: [(&str, &str); 5] = [
-    ("preemptlab-guest", "init"),
-    ("preemptlab-player", "player"),
-    ("preemptlab-guest", "cell"),
-    ("preemptlab-micro", "micro"),
-    ("preemptlab-repeat", "repeat"),
+const PROGRAMS: [Embedded<'_>; 5] = [
+    Embedded::Program { package: "preemptlab-guest", name: "init" },
+    Embedded::Program { package: "preemptlab-player", name: "player" },
+    Embedded::Program { package: "preemptlab-guest", name: "cell" },
+    Embedded::Program { package: "preemptlab-micro", name: "micro" },
+    Embedded::Program { package: "preemptlab-repeat", name: "repeat" },
 ];
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
-
-/// The toolchain's own linker, static, at a fixed address.
+/// The toolchain's own linker, static, at a fixed address: a guest's bytes do not depend on this
+/// machine's C library or linker either.
 const FLAGS: [&str; 4] = [
     "-Clinker=rust-lld",
     "-Clinker-flavor=ld.lld",
@@ -37,111 +24,7 @@ const FLAGS: [&str; 4] = [
     "-Ctarget-feature=+crt-static",
 ];
 
-/// Variables of cargo and rustc that say where things are; every other one is kept from the build.
-const PASSED_ON: [&str; 9] = [
-    "CARGO_HOME",
-    "CARGO_HTTP_",
-    "CARGO_MAKEFLAGS",
-    "CARGO_NET_",
-    "CARGO_REGISTRIES_",
-    "CARGO_REGISTRY_",
-    "CARGO_SOURCE_",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-];
-
 fn main() -> Result<(), Box<dyn Error>> {
-    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("no manifest")?);
-    let root = manifest.ancestors().nth(2).ok_or("the workspace is two folders up")?;
-    for input in ["guest", "crates/protocol", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml"] {
-        // Relative, so that a build folder that another checkout has used is not taken for its own.
-        println!("cargo::rerun-if-changed=../../{input}");
-    }
-
-    let built = out.join("guest");
-    let flags: Vec<OsString> =
-        FLAGS.into_iter().map(OsString::from).chain(remapped_paths(root)?).collect();
-    // One after the other: built together, each would get the features of dependencies that only
-    // the other one wants, and so other bytes.
-    for (package, name) in PROGRAMS {
-        let mut build = cargo(root)?;
-        build.args(["build", "--locked", "--profile", "guest", "--package", package]);
-        build.args(["--bin", name, "--features", name, "--target", TARGET, "--target-dir"]);
-        build.arg(&built);
-        build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f".as_ref()));
-        run(&mut build)?;
-        fs::copy(built.join(TARGET).join("guest").join(name), out.join(name))?;
-    }
-    Ok(())
-}
-
-/// Returns the command of cargo, without the variables that would change the build.
-fn cargo(root: &Path) -> Result<Command, Box<dyn Error>> {
-    let mut command = Command::new(env::var_os("CARGO").ok_or("CARGO is not set")?);
-    command.current_dir(root);
-    for (name, _) in env::vars_os() {
-        let text = name.to_string_lossy();
-        let adds = text.starts_with("CARGO") || text.starts_with("RUST");
-        if adds && !PASSED_ON.iter().any(|prefix| text.starts_with(prefix)) {
-            command.env_remove(&name);
-        }
-    }
-    // An empty name overrules a wrapper that a configuration file names.
-    command.env("RUSTC_WRAPPER", "").env("RUSTC_WORKSPACE_WRAPPER", "");
-    Ok(command)
-}
-
-/// Flags that keep this machine's paths out of panic messages: those of the workspace, of every
-/// package, wherever a registry, a mirror or a vendored folder has it, and of the standard library,
-/// which has its official name unless the component `rust-src` is installed.
-fn remapped_paths(root: &Path) -> Result<Vec<OsString>, Box<dyn Error>> {
-    let metadata = run(cargo(root)?.args([
-        "metadata",
-        "--locked",
-        "--format-version=1",
-        "--features=preemptlab-guest/init",
-        "--filter-platform",
-        TARGET,
-    ]))?;
-    let metadata: Value = serde_json::from_slice(&metadata.stdout)?;
-    let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);
-    let mut flags = vec![remap(root, "/preemptlab")];
-    for package in metadata["packages"].as_array().ok_or("cargo metadata names no packages")? {
-        if package["source"].is_null() {
-            continue;
-        }
-        let name = text(package, "name").ok_or("a package without a name")?;
-        let version = text(package, "version").ok_or("a package without a version")?;
-        let path = text(package, "manifest_path").ok_or("a package without a manifest")?;
-        let folder = Path::new(&path).parent().ok_or("a manifest without a folder")?;
-        flags.push(remap(folder, &format!("/{name}-{version}")));
-    }
-    let rustc = env::var_os("RUSTC").ok_or("RUSTC is not set")?;
-    let version = run(Command::new(&rustc).arg("-vV"))?;
-    let version = String::from_utf8(version.stdout)?;
-    let hash = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
-    let sysroot = run(Command::new(&rustc).args(["--print", "sysroot"]))?;
-    let library =
-        Path::new(String::from_utf8(sysroot.stdout)?.trim_end()).join("lib/rustlib/src/rust");
-    flags.push(remap(&library, &format!("/rustc/{}", hash.ok_or("rustc has no commit hash")?)));
-    Ok(flags)
-}
-
-fn remap(from: &Path, to: &str) -> OsString {
-    let mut flag = OsString::from("--remap-path-prefix=");
-    flag.push(from);
-    flag.push("=");
-    flag.push(to);
-    flag
-}
-
-fn run(command: &mut Command) -> Result<Output, Box<dyn Error>> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    if !output.status.success() {
-        let program = command.get_program().display();
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{program} failed ({}):\n{said}", output.status).into());
-    }
-    Ok(output)
+    let workspace = Workspace::of_build_script(&["guest", "crates/protocol", "embed"])?;
+    workspace.build(&PROGRAMS, "guest", &FLAGS)
 }

@@ -153,7 +153,8 @@ fn confine(parent: Pid, root: &Path, cpus: &CpuSet, owner: u32) -> io::Result<()
     unmount(".", UnmountFlags::DETACH)?;
     chdir("/")?;
     // SAFETY: the call takes no pointers, and marks descriptors without closing them.
-    if unsafe { libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) } != 0 {
+    if unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) } != 0
+    {
         return Err(io::Error::last_os_error());
     }
     Ok(())

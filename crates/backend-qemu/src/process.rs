@@ -132,7 +132,8 @@ fn confine(parent: Pid, inherited: &[RawFd]) -> io::Result<()> {
     let current = current.map_or(OUTPUT_BYTES_MAX, |bytes| bytes.min(OUTPUT_BYTES_MAX));
     setrlimit(Resource::Fsize, Rlimit { current: Some(current), maximum })?;
     // SAFETY: the call takes no pointers, and marks descriptors without closing them.
-    if unsafe { libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) } != 0 {
+    if unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) } != 0
+    {
         return Err(io::Error::last_os_error());
     }
     for fd in inherited {
