@@ -5,7 +5,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo build deb image test test-unit test-binary test-vm test-report test-system test-cluster \
+.PHONY: help demo build deb image release test test-unit test-binary test-vm test-report test-system test-install test-cluster \
     studies study-history scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny site test-site reproducible deps clean
 .DEFAULT_GOAL := help
 
@@ -33,9 +33,16 @@ deb: build
 image: build
 	packaging/build-image $(TARGET)
 
+## release: what people download, in target/dist-files: a static binary, Debian packages, the OCI image,
+## what they are made of, and checksums
+release: deps
+	@SUDO="$(SUDO)" tests/install-deps dh:debhelper musl-gcc:musl-tools /usr/share/doc/musl/copyright:musl
+	rustup target add x86_64-unknown-linux-musl
+	CARGO="$(CARGO)" packaging/build-release $(TARGET)
+
 ## test: every test, with real kernels in real virtual machines; about 30 minutes
 test: deps check reproducible
-	@SUDO="$(SUDO)" tests/install-deps strace grub-mkconfig:grub-common
+	@SUDO="$(SUDO)" tests/install-deps curl strace grub-mkconfig:grub-common
 	CARGO="$(CARGO)" tests/run
 	$(MAKE) test-report test-site
 
@@ -46,7 +53,7 @@ test-unit:
 
 ## test-binary: the tests that run the built preemptlab, strace or grub-mkconfig
 test-binary: deps
-	@SUDO="$(SUDO)" tests/install-deps strace grub-mkconfig:grub-common
+	@SUDO="$(SUDO)" tests/install-deps curl strace grub-mkconfig:grub-common
 	CARGO="$(CARGO)" tests/run --tier binary
 
 ## test-vm: the tests that boot real kernels in virtual machines
@@ -58,6 +65,11 @@ test-report: deps
 	@SUDO="$(SUDO)" tests/install-deps c++:g++ chromium
 	$(CARGO) build --release --locked --workspace --bins --examples
 	tests/report-in-browser
+
+## test-install: a release in six clean roots, each of which executes studies/check again; needs root
+test-install: release
+	@SUDO="$(SUDO)" tests/install-deps mmdebstrap
+	$(SUDO) tests/install/run $(TARGET)/dist-files
 
 ## test-site: the site in a headless Chromium, without a network, as wide as a phone and as a desk
 test-site: deps site
