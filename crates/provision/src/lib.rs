@@ -26,7 +26,10 @@ mod store;
 mod supplies;
 mod tree;
 
-pub use distribution::{AptError, Build, DebError, LeftOut, Mirror, MirrorError, Trouble, needs};
+pub use distribution::{
+    AptError, Build, DebError, Index, IndexError, Keys, LeftOut, Mirror, MirrorError, Named,
+    Release, SignatureError, Signed, Trouble, needs, signed_text,
+};
 pub use error::PackageError;
 pub use event::Event;
 pub use guest::{CELL, MICRO, REPEAT, guest_sha256};

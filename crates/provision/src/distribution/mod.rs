@@ -18,6 +18,8 @@ pub use self::{
         apt::{AptError, LeftOut, Trouble},
         mirror::{Mirror, MirrorError},
         needs,
+        release::{Index, IndexError, Named, Release},
+        signature::{Keys, SignatureError, Signed, signed_text},
     },
 };
 pub(crate) use self::{

@@ -4,4 +4,6 @@ pub(crate) mod apt;
 pub(crate) mod mirror;
 mod names;
 pub mod needs;
+pub(crate) mod release;
+pub(crate) mod signature;
 pub(crate) mod sources;
