@@ -129,7 +129,6 @@ mod tests {
     use std::{
         fs,
         os::unix::fs::{PermissionsExt, symlink},
-        process::{Command, Stdio},
     };
 
     use super::*;
@@ -152,12 +151,7 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         }
         let deb = folder.join(format!("{name}.deb"));
-        let built = Command::new("dpkg-deb")
-            .args(["--root-owner-group", "--build"])
-            .args([&tree, &deb])
-            .stdout(Stdio::null())
-            .status();
-        assert!(built.unwrap().success());
+        deb::tests::pack(&tree, &deb);
         let sha256 = hash::sha256(&deb).unwrap();
         (Package { name: name.parse().unwrap(), version: "1".parse().unwrap(), sha256 }, deb)
     }

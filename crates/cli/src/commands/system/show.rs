@@ -69,7 +69,7 @@ fn programs() -> Result<String, (String, Option<String>)> {
         |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     let missing: Vec<_> = PROGRAMS.into_iter().filter(|(program, _)| !is_there(program)).collect();
     if missing.is_empty() {
-        return Ok("apt, dpkg and gpgv are there".to_owned());
+        return Ok("apt and gpgv are there".to_owned());
     }
     let programs: Vec<&str> = missing.iter().map(|(program, _)| *program).collect();
     let mut packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();

@@ -1,8 +1,8 @@
 //! Programs and keys that a machine must have before packages can be brought here.
 
 /// Programs that bring packages here, each with the package that it is in.
-pub const PROGRAMS: [(&str, &str); 4] =
-    [("apt-get", "apt"), ("apt-cache", "apt"), ("dpkg-deb", "dpkg"), ("gpgv", "gpgv")];
+pub const PROGRAMS: [(&str, &str); 3] =
+    [("apt-get", "apt"), ("apt-cache", "apt"), ("gpgv", "gpgv")];
 
 /// Files of Debian's archive keys, as releases 12 and 13 name them.
 pub const KEYRINGS: [&str; 2] = [

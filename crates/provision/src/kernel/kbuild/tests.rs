@@ -1,11 +1,14 @@
 //! Builds with a make that is a script, in a source that is a Makefile.
 
-use std::{cell::RefCell, io::Read, os::unix::fs::PermissionsExt, process::Command};
+use std::{cell::RefCell, io::Read, os::unix::fs::PermissionsExt};
 
 use preemptlab_model::{Arch, SymbolValue};
 
 use super::*;
-use crate::{PackageError, distribution::debian::apt::Architecture};
+use crate::{
+    PackageError,
+    distribution::{deb, debian::apt::Architecture},
+};
 
 const IMAGE: &[u8] = b"the image";
 
@@ -56,11 +59,6 @@ impl Fixture {
             "config HZ_1000\nconfig NEEDY\nconfig SCHED_DEBUG\nconfig PREEMPT_DYNAMIC\n",
         )
         .unwrap();
-        let run = |program: &str, arguments: &[&str]| {
-            let mut command = Command::new(program);
-            let output = command.args(arguments).current_dir(self.folder.path()).output().unwrap();
-            assert!(output.status.success(), "{output:?}");
-        };
         let mut tar = tar::Builder::new(Vec::new());
         tar.append_dir_all("linux-source-6.12", &source).unwrap();
         let mut packed = Vec::new();
@@ -71,7 +69,7 @@ impl Fixture {
         let control = "Package: linux-source-6.12\nVersion: 6.12.9-1\nArchitecture: all\n\
             Maintainer: nobody <nobody@invalid>\nDescription: a test\n";
         fs::write(root.join("DEBIAN/control"), control).unwrap();
-        run("dpkg-deb", &["--root-owner-group", "--build", "deb", "source.deb"]);
+        deb::tests::pack(&root, &self.folder.path().join("source.deb"));
         let deb = fs::read(self.folder.path().join("source.deb")).unwrap();
         let found = candidate("linux-source-6.12", Digest::of(&deb));
         fs::write(self.store.package(found.package.sha256), deb).unwrap();

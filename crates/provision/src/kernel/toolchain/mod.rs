@@ -204,7 +204,7 @@ pub(crate) fn unpack(
     wanted: impl Fn(&str) -> bool,
 ) -> Result<(), DebError> {
     deb::visit(deb, |path, entry| match wanted(path) {
-        true => entry.unpack_in(folder).map(drop),
+        true => deb::unpack_entry(path, entry, folder),
         false => Ok(()),
     })
 }
