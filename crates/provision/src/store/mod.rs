@@ -1,3 +1,4 @@
+pub(crate) mod archive;
 mod error;
 pub(crate) mod hash;
 pub(crate) mod kept;
@@ -33,8 +34,17 @@ pub use node_store::NodeStore;
 const UNPACK_PREFIX: &str = ".unpack-";
 
 /// Folders whose content is only written under the store's lock.
-const LOCKED_FOLDERS: [&str; 8] =
-    ["packages", "kernels", "modules", "configs", "qemu", "headers", "toolchains", "kmod"];
+const LOCKED_FOLDERS: [&str; 9] = [
+    "packages",
+    "kernels",
+    "modules",
+    "configs",
+    "qemu",
+    "headers",
+    "toolchains",
+    "kmod",
+    "capsules",
+];
 
 /// The folder of the kernels that were built, which has a lock of its own: a build takes long, and
 /// other processes continue meanwhile.
@@ -158,6 +168,11 @@ impl Store {
     /// Creates a folder to unpack a seed into that is not kept.
     pub(crate) fn draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
         draft_in(&self.root.join("qemu"))
+    }
+
+    /// Creates a folder to open a capsule in that is not kept. Its owner needs no lock afterwards.
+    pub(crate) fn capsule_draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
+        draft_in(&self.root.join("capsules"))
     }
 
     /// Creates a folder to build a module in that is not kept.

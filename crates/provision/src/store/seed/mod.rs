@@ -7,29 +7,27 @@
 //! images/SHA256              guest images
 //! ```
 //!
-//! The file is a tar archive in one frame of zstd with a checksum. Names are sorted, and it holds no
-//! times and no users' numbers, so that the same content gives the same bytes.
-
-mod stream;
-mod unfold;
+//! The same content gives the same bytes.
 
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io::{self, Read, Write},
-    os::unix::fs::PermissionsExt,
+    io,
     path::{Path, PathBuf},
 };
 
 use preemptlab_files::Replacement;
 use preemptlab_model::Digest;
 use serde::{Serialize, de::DeserializeOwned};
-use tar::{Archive, Builder, EntryType, Header};
+use tar::Archive;
 
-use self::stream::Stream;
 use crate::{
     Event, Store, StoreError,
-    store::{hash::sha256, whole},
+    store::{
+        archive::{self, Packer, Stream},
+        hash::sha256,
+        whole,
+    },
 };
 
 /// Name of the entry about the seed's origin.
@@ -117,23 +115,18 @@ pub fn pack(
     let written = || {
         preemptlab_files::create_folder(folder)?;
         let mut file = Replacement::of_file(path)?;
-        let mut encoder = zstd::stream::write::Encoder::new(file.file(), LEVEL)?;
-        encoder.include_checksum(true)?;
-        let mut archive = Builder::new(encoder);
-        let about = serde_json::to_vec(about)?;
-        append(&mut archive, ABOUT, 0o644, &mut about.as_slice(), about.len() as u64)?;
+        let mut packer = Packer::new(file.file(), LEVEL)?;
+        packer.bytes(&serde_json::to_vec(about)?, ABOUT)?;
         if let Some(digest) = contents.qemu {
-            let name = format!("qemu/{digest}");
-            append_folder(&mut archive, &store.qemu(digest), &name)?;
+            packer.folder(&store.qemu(digest), &format!("qemu/{digest}"))?;
         }
         for digest in &contents.kernels {
-            let name = format!("kernels/{digest}/vmlinuz");
-            append_file(&mut archive, &store.kernel_image(*digest), &name)?;
+            packer.file(&store.kernel_image(*digest), &format!("kernels/{digest}/vmlinuz"))?;
         }
         for digest in &contents.images {
-            append_file(&mut archive, &store.image(*digest), &format!("images/{digest}"))?;
+            packer.file(&store.image(*digest), &format!("images/{digest}"))?;
         }
-        archive.into_inner()?.finish()?;
+        packer.finish()?;
         file.publish()
     };
     written().map_err(error)
@@ -146,7 +139,7 @@ pub fn pack(
 /// When there is none, or it is damaged.
 pub fn about<T: DeserializeOwned>(path: &Path) -> Result<T, SeedError> {
     let damaged = |reason: String| SeedError::Damaged { path: path.to_owned(), reason };
-    let first = unfold::first(&mut open(path)?, ABOUT, ABOUT_BYTES_MAX);
+    let first = archive::first(&mut open(path)?, ABOUT, ABOUT_BYTES_MAX);
     let bytes = first.map_err(|error| damaged(error.to_string()))?;
     let bytes = bytes.ok_or_else(|| damaged("it does not say whose it is".to_owned()))?;
     serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))
@@ -172,7 +165,7 @@ pub fn unpack(
     let damaged = |reason: String| SeedError::Damaged { path: path.to_owned(), reason };
     let draft = store.draft(&lock)?;
     let mut archive = open(path)?;
-    let unfolded = unfold::unfold(&mut archive, draft.path(), |entry| contents.have(entry));
+    let unfolded = archive::unfold(&mut archive, draft.path(), |entry, _| contents.have(entry));
     let unfolded = unfolded.and_then(|()| archive.into_inner().finish());
     unfolded.map_err(|error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -246,77 +239,24 @@ fn has(store: &Store, contents: &Contents) -> bool {
 
 fn open(path: &Path) -> Result<Archive<Stream>, SeedError> {
     let error = |error| SeedError::Io { action: "read", path: path.to_owned(), error };
-    let file = match preemptlab_files::open(path) {
+    match archive::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(SeedError::Absent(path.to_owned()));
+            Err(SeedError::Absent(path.to_owned()))
         }
         Err(error) if preemptlab_files::is_of_the_file(&error) => {
             let reason = error.to_string();
-            return Err(SeedError::Damaged { path: path.to_owned(), reason });
+            Err(SeedError::Damaged { path: path.to_owned(), reason })
         }
-        file => file.map_err(error)?,
-    };
-    Ok(Archive::new(Stream::new(file).map_err(error)?))
-}
-
-fn append(
-    archive: &mut Builder<impl Write>,
-    name: &str,
-    mode: u32,
-    content: &mut (impl Read + ?Sized),
-    bytes: u64,
-) -> io::Result<()> {
-    let mut header = Header::new_gnu();
-    header.set_entry_type(EntryType::Regular);
-    header.set_mode(mode);
-    header.set_size(bytes);
-    header.set_mtime(0);
-    archive.append_data(&mut header, name, content)
-}
-
-fn append_file(archive: &mut Builder<impl Write>, path: &Path, name: &str) -> io::Result<()> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    let mode = if metadata.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 };
-    append(archive, name, mode, &mut file, metadata.len())
-}
-
-fn append_folder(archive: &mut Builder<impl Write>, folder: &Path, name: &str) -> io::Result<()> {
-    let mut header = Header::new_gnu();
-    header.set_entry_type(EntryType::Directory);
-    header.set_mode(0o755);
-    header.set_mtime(0);
-    header.set_size(0);
-    archive.append_data(&mut header, format!("{name}/"), io::empty())?;
-    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, file_type) = (entry.path(), entry.file_type()?);
-        let below = entry.file_name();
-        let below = below.to_str().ok_or_else(|| io::Error::other("a name that is no text"))?;
-        let name = format!("{name}/{below}");
-        if file_type.is_dir() {
-            append_folder(archive, &path, &name)?;
-        } else if file_type.is_symlink() {
-            let mut header = Header::new_gnu();
-            header.set_entry_type(EntryType::Symlink);
-            header.set_mode(0o777);
-            header.set_mtime(0);
-            header.set_size(0);
-            archive.append_link(&mut header, &name, fs::read_link(&path)?)?;
-        } else if file_type.is_file() {
-            append_file(archive, &path, &name)?;
-        }
+        opened => opened.map_err(error),
     }
-    Ok(())
 }
 
 /// Unpacks a seed, and bytes as the archive in one, whatever is wanted of it.
 pub(crate) fn unfold(path: &Path, archive: &[u8], folder: &Path) -> io::Result<()> {
     let mut archive = Archive::new(archive);
-    let unfolded = unfold::unfold(&mut archive, folder, |_| true);
+    let unfolded = archive::unfold(&mut archive, folder, |_, _| true);
     let mut archive = open(path).map_err(io::Error::other)?;
-    unfold::unfold(&mut archive, folder, |_| true)?;
+    archive::unfold(&mut archive, folder, |_, _| true)?;
     archive.into_inner().finish()?;
     unfolded
 }

@@ -1,5 +1,7 @@
 use std::os::unix::fs::symlink;
 
+use tar::{Builder, EntryType, Header};
+
 use super::*;
 
 struct Made {

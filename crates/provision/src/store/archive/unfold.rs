@@ -1,4 +1,4 @@
-//! The archive of a seed, which may be a stranger's: plain files, folders and links, each of them part
+//! The entries of an archive, which may be a stranger's: plain files, folders and links, each of them part
 //! of the wanted content, within bounds on names, depth and number.
 
 use std::{
@@ -25,7 +25,7 @@ const DEPTH_MAX: usize = 32;
 const ENTRIES_MAX: usize = 30_000;
 
 /// Reads the first file of an archive, if it has this name and is not larger.
-pub(super) fn first(
+pub(crate) fn first(
     archive: &mut Archive<impl Read>,
     name: &str,
     bytes_max: u64,
@@ -45,10 +45,10 @@ pub(super) fn first(
 }
 
 /// Unpacks an archive into an empty folder. All of the archive is part of the wanted files.
-pub(super) fn unfold(
+pub(crate) fn unfold(
     archive: &mut Archive<impl Read>,
     folder: &Path,
-    is_wanted: impl Fn(&str) -> bool,
+    is_wanted: impl Fn(&str, EntryType) -> bool,
 ) -> io::Result<()> {
     let mut place = Place { folder, folders: BTreeSet::new(), entries: 0 };
     let mut long = Long::default();
@@ -62,7 +62,7 @@ pub(super) fn unfold(
                 let long = std::mem::take(&mut long);
                 let path = long.path.unwrap_or_else(|| entry.header().path_bytes().into_owned());
                 let path = sound(&path)?;
-                if !is_wanted(path) {
+                if !is_wanted(path, kind) {
                     return Err(refused(path, "which is no part of what is wanted"));
                 }
                 match kind {

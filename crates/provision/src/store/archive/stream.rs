@@ -1,4 +1,4 @@
-//! The bytes of a seed, unpacked within bounds: neither few bytes that become many without end, nor
+//! The bytes of an archive, unpacked within bounds: neither few bytes that become many without end, nor
 //! many bytes that become none.
 
 use std::{
@@ -10,13 +10,13 @@ use std::{
 
 use zstd::stream::read::Decoder;
 
-/// Most bytes that a seed unpacks to: some 600 MB of four kernels.
-const SEED_BYTES_MAX: u64 = 16 << 30;
+/// Most bytes that an archive unpacks to: some 600 MB of four kernels.
+const BYTES_MAX: u64 = 16 << 30;
 
-/// Bytes to which every seed may unpack, however small it is: there are files of zeros.
+/// Bytes to which every archive may unpack, however small it is: there are files of zeros.
 const ROOM_BYTES: u64 = 1 << 30;
 
-/// How many times its own size a seed may unpack to beyond that; seeds have 3.
+/// How many times its own size an archive may unpack to beyond that; seeds have 3.
 const RATIO_MAX: u64 = 32;
 
 /// How many bytes of the file may be read before they unpack to something. zstd's blocks have less.
@@ -25,8 +25,8 @@ const EMPTY_BYTES_MAX: u64 = 1 << 20;
 /// Most memory that unpacking takes, as its logarithm.
 const WINDOW_BYTES_MAX_LOG: u32 = 23;
 
-/// Unpacked bytes of a seed.
-pub(super) struct Stream {
+/// Unpacked bytes of an archive.
+pub(crate) struct Stream {
     decoder: Decoder<'static, BufReader<Packed>>,
     counts: Rc<Counts>,
 }
@@ -44,7 +44,7 @@ struct Packed {
 }
 
 impl Stream {
-    pub(super) fn new(file: File) -> io::Result<Self> {
+    pub(crate) fn new(file: File) -> io::Result<Self> {
         let counts = Rc::new(Counts::default());
         let packed = Packed { file, counts: counts.clone() };
         let mut decoder = Decoder::new(packed)?.single_frame();
@@ -53,7 +53,7 @@ impl Stream {
     }
 
     /// Reads to the end, where the checksum stands.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         io::copy(&mut self, &mut io::sink())?;
         match self.decoder.finish().read(&mut [0])? {
             0 => Ok(()),
@@ -74,8 +74,8 @@ impl Read for Stream {
                 format!("it unpacks to more than {gib} GiB and {RATIO_MAX} times its own size");
             return Err(io::Error::other(reason));
         }
-        if unpacked > SEED_BYTES_MAX {
-            let reason = format!("it unpacks to more than {} GiB", SEED_BYTES_MAX >> 30);
+        if unpacked > BYTES_MAX {
+            let reason = format!("it unpacks to more than {} GiB", BYTES_MAX >> 30);
             return Err(io::Error::other(reason));
         }
         Ok(bytes)
