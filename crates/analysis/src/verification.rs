@@ -29,12 +29,27 @@ pub struct Verification {
     pub different: usize,
     /// Cells, in the order of the plan.
     pub cells: Vec<VerifiedCell>,
+    /// Origin of everything that was executed, where it came out of a capsule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capsule: Option<OfCapsule>,
+}
+
+/// Origin of what a capsule brought.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OfCapsule {
+    /// Version of the program that packed it, as the capsule says.
+    pub packed_by: String,
+    /// Codenames of the releases of Debian whose signed lists name QEMU's packages; empty where the user trusted
+    /// the capsule's QEMU without.
+    pub qemu_signed_in: Vec<String>,
+    /// Whether a network was used: never.
+    pub network: bool,
 }
 
 impl Verification {
     /// Counts the cells that are the same.
-    pub fn new(cells: Vec<VerifiedCell>) -> Self {
+    pub fn new(cells: Vec<VerifiedCell>, capsule: Option<OfCapsule>) -> Self {
         let same = cells.iter().filter(|cell| cell.same).count();
-        Self { format: 1, same, different: cells.len() - same, cells }
+        Self { format: 1, same, different: cells.len() - same, cells, capsule }
     }
 }

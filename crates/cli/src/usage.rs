@@ -9,7 +9,7 @@ use clap::{
 use crate::{args::Format, command_line::Cli};
 
 /// A value for each kind of value, by the name that the help calls it.
-const VALUES: [(&str, &str); 51] = [
+const VALUES: [(&str, &str); 52] = [
     ("EXPERIMENT", "studies/quick.toml"),
     ("FILE|RUN", "studies/quick.toml"),
     ("RUN", "runs/quick"),
@@ -61,14 +61,16 @@ const VALUES: [(&str, &str); 51] = [
     ("COMMAND", "'xz --version' --package xz-utils"),
     ("PACKAGE", "xz-utils --command 'xz --version'"),
     ("SECONDS", "10s"),
+    ("RUN|CAPSULE", "runs/quick"),
 ];
 
 /// A value for an option of one verb, where the kind of its value says too little: the verb, the option, and the value.
-const VALUES_OF_VERBS: [(&str, &str, &str); 4] = [
+const VALUES_OF_VERBS: [(&str, &str, &str); 5] = [
     ("explain", "svg", "late.svg"),
     ("export", "out", "runs/quick-csv"),
     ("trace", "out", "late.pftrace"),
     ("calibrate", "out", "workstation.toml"),
+    ("pack", "out", "quick.capsule"),
 ];
 
 /// Words that commands and options were called by, with their present form. The former option of one verb alone
@@ -278,7 +280,7 @@ mod tests {
     /// The most verbs, options of all of them, and options of `run`. A further one replaces another
     /// (docs/figures.md).
     const VERBS_MAX: usize = 12;
-    const OPTIONS_MAX: usize = 135;
+    const OPTIONS_MAX: usize = 137;
     const OPTIONS_OF_RUN_MAX: usize = 22;
 
     /// The documents that each verb with `--format` prints as JSON, by a line without that option. `gate` has

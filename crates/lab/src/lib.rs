@@ -7,6 +7,7 @@ mod bench;
 pub mod bisect;
 mod budget;
 mod calibration;
+mod capsule;
 mod children;
 mod config;
 mod error;
@@ -34,6 +35,7 @@ mod workers;
 
 pub use budget::Budget;
 pub use calibration::{Calibrated, calibrate};
+pub use capsule::{Capsule, pack};
 pub use children::ended_when;
 pub use config::{Assignment, Config, Places};
 pub use error::{Blame, Error, Mistake, OrBlame, Result};

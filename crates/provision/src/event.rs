@@ -34,6 +34,13 @@ pub enum Event {
         /// Name of the object.
         what: String,
     },
+    /// A capsule is being written.
+    Writing {
+        /// Bytes of its content that were written, before they are compressed.
+        bytes: u64,
+        /// Bytes that there will be.
+        bytes_total: u64,
+    },
     /// A kernel module is being built.
     Building {
         /// Name of the module, with its kernel.

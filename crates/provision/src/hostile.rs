@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use crate::{
+    capsule,
     distribution::debian::{apt, mirror::Archives},
     kernel::ktree,
     store::seed,
@@ -22,6 +23,21 @@ pub fn seed(bytes: &[u8], folder: &Path) {
     let _ = seed::about::<serde_json::Value>(&file);
     let _ = seed::unfold(&file, bytes, &unpacked);
     fs::remove_file(&file).and_then(|()| fs::remove_dir_all(&unpacked)).expect("they were made");
+    assert_eq!(fs::read_dir(folder).expect("it is there").count(), 0, "it left its folder");
+}
+
+/// Reads bytes as a capsule, and as the archive in one, which is unpacked into an empty folder.
+pub fn capsule(bytes: &[u8], folder: &Path) {
+    let (file, unpacked) = (folder.join("capsule"), folder.join("unpacked"));
+    let packed = zstd::stream::encode_all(bytes, 1).expect("there is memory");
+    for bytes in [bytes, &packed] {
+        let sound = fs::write(&file, bytes).and_then(|()| fs::create_dir(&unpacked));
+        sound.expect("there is room in the folder");
+        capsule::read_in_every_way(&file, &unpacked);
+        fs::remove_file(&file)
+            .and_then(|()| fs::remove_dir_all(&unpacked))
+            .expect("they were made");
+    }
     assert_eq!(fs::read_dir(folder).expect("it is there").count(), 0, "it left its folder");
 }
 

@@ -8,6 +8,7 @@
 //! modules. The guest image, its programs and QEMU use the first two.
 
 pub mod arch;
+pub mod capsule;
 mod distribution;
 mod error;
 mod event;

@@ -8,6 +8,7 @@ use preemptlab_model::{Arch, Kernel, KernelRef, Package, PackageName};
 use crate::{
     AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
     Options, ProgramError, ProvisionedKernel, Qemu, QemuError, Store, TreeError,
+    capsule::{self, CapsuleError},
     kernel::{
         self,
         kbuild::{BuiltWith, Kit},
@@ -372,6 +373,24 @@ impl<'a> Provision<'a> {
                 .ask(|distribution, _| distribution.fetch(&distribution.exact(packages)?))?;
         }
         Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
+    }
+
+    /// Collects everything that a capsule of a recording holds. `others` are the packages of which kernels and
+    /// images hold some files; `recording` has the recording's files by their names in its folder.
+    ///
+    /// # Errors
+    ///
+    /// When a package is no longer on offer and not in the store, or a file of the store is damaged.
+    pub fn capsule(
+        &self,
+        needs: capsule::Needs,
+        others: &[Package],
+        recording: Vec<(String, PathBuf)>,
+    ) -> Result<capsule::Contents, CapsuleError> {
+        let Supplies { store, on_event, .. } = &self.supplies;
+        self.packages_exact(&needs.qemu)?;
+        let others = self.packages_exact(others)?;
+        capsule::Contents::collect(store, needs, recording, &others, on_event)
     }
 
     /// Packages with everything they depend on, except the `assumed` packages and those that only

@@ -128,6 +128,20 @@ pub(crate) fn unpacked(
     in_folder(&folder, packages, distribution.guest())
 }
 
+/// Unpacks the QEMU that consists of these packages, whose files the store has.
+pub(crate) fn fill(
+    store: &Store,
+    lock: &StoreLock,
+    packages: &[Package],
+    on_event: &dyn Fn(Event),
+) -> Result<(), QemuError> {
+    lock.fill(&store.qemu(digest_of(packages)), |draft| {
+        on_event(Event::Unpacking { what: "QEMU".to_owned() });
+        let mut debs = packages.iter().map(|package| store.package(package.sha256));
+        debs.try_for_each(|deb| deb::unpack(&deb, draft)).map_err(QemuError::from)
+    })
+}
+
 /// Returns the QEMU that consists of these packages, if the store has it.
 pub(crate) fn in_store(
     store: &Store,

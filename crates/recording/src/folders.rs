@@ -1,6 +1,10 @@
 //! The files of the users' own workloads: an archive of each folder.
 
-use std::{collections::btree_map::Entry, io::Read, path::Path};
+use std::{
+    collections::btree_map::Entry,
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 use preemptlab_files::{ARCHIVE_BYTES_MAX, Files, Folders};
 use preemptlab_model::Digest;
@@ -32,6 +36,11 @@ pub fn read(path: &Path, digests: impl Iterator<Item = Digest>) -> Result<Folder
         }
     }
     Ok(folders)
+}
+
+/// Returns the path of the archive of a folder.
+pub fn file(path: &Path, sha256: Digest) -> PathBuf {
+    Packed::new(path, Kind::Files, &sha256).path
 }
 
 fn read_one(packed: &Packed, sha256: Digest, left: &mut u64) -> Result<Files, RecordingError> {

@@ -8,7 +8,7 @@ use crate::{
     json::{PLAN_BOUNDS, read_json, write_json},
 };
 
-const UNTIL: &str = "until.json";
+pub const UNTIL: &str = "until.json";
 pub const LOOKS: &str = "looks";
 
 /// Largest number of looks at a recording: from 5 replicates on the number of replicates grows by
@@ -147,6 +147,7 @@ impl Looks {
     }
 }
 
-fn file(recording: &Path, look: usize) -> PathBuf {
+/// Returns the path of the file of a look.
+pub fn file(recording: &Path, look: usize) -> PathBuf {
     recording.join(LOOKS).join(format!("{look:03}.json"))
 }

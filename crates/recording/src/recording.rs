@@ -1,5 +1,5 @@
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::ErrorKind::{AlreadyExists, NotADirectory},
     path::{Path, PathBuf},
@@ -17,7 +17,7 @@ use crate::{
     cells::create_folder,
     folders::{self, FOLDERS},
     json::{PLAN_BOUNDS, read_json, write_json},
-    looks::{LOOKS, Looks},
+    looks::{self, LOOKS, Looks, UNTIL},
 };
 
 pub(crate) const MANIFEST: &str = "recording.json";
@@ -160,6 +160,30 @@ impl<E: Subject> Recording<E> {
     /// When they are missing or damaged.
     pub fn folders(&self) -> Result<Folders, RecordingError> {
         folders::read(&self.path.join(FOLDERS), self.manifest.experiment.folders())
+    }
+}
+
+impl<E: Subject> Recording<E> {
+    /// Lists the files of the recording that are there, sorted by their names in its folder, which come first. Traces
+    /// and what explanations made are left out: an execution makes them again.
+    pub fn files(&self) -> Vec<(String, PathBuf)> {
+        let path = &self.path;
+        let mut files = vec![path.join(MANIFEST), path.join(UNTIL)];
+        files.extend((1..=self.looks.added.len()).map(|look| looks::file(path, look)));
+        let digests = self.manifest.experiment.folders();
+        files.extend(digests.map(|sha256| folders::file(&path.join(FOLDERS), sha256)));
+        let traces = TraceFolder::new(path.join(TRACES));
+        for inputs in self.planned().filter_map(|(_, planned)| planned.inputs()) {
+            let id = inputs.id();
+            let [_, findings, unmeasured] = traces.files(id);
+            let layout = traces.layout_file(inputs.snapshot.id());
+            files.extend([self.cells.file(id), findings, unmeasured, layout]);
+        }
+        let named = files
+            .into_iter()
+            .filter(|file| file.is_file())
+            .filter_map(|file| Some((file.strip_prefix(path).ok()?.to_str()?.to_owned(), file)));
+        named.collect::<BTreeMap<_, _>>().into_iter().collect()
     }
 }
 

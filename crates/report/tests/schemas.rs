@@ -18,7 +18,7 @@ use preemptlab_analysis::{
     recommendation::RecommendationDocument,
     scenario::{ModelDocument, ScenarioDocument, ScenariosDocument, ScoreDocument, StateDocument},
     timings::{Pressure, Timings},
-    verification::{Verification, VerifiedCell},
+    verification::{OfCapsule, Verification, VerifiedCell},
 };
 use preemptlab_model::{KernelConfig, KernelRef, MetricName};
 use preemptlab_recording::CellFolder;
@@ -194,8 +194,14 @@ fn answers_about_machines_and_kernels_keep_to_their_schemas() {
         recorded: "2".repeat(64),
         other: other.to_owned(),
     };
-    let verification =
-        Verification::new(vec![cell(true, &"2".repeat(64)), cell(false, "no such cell")]);
+    let cells = || vec![cell(true, &"2".repeat(64)), cell(false, "no such cell")];
+    let of = OfCapsule {
+        packed_by: "0.1.0".to_owned(),
+        qemu_signed_in: vec!["trixie".to_owned()],
+        network: false,
+    };
+    keeps("verification", &to_value(Verification::new(cells(), Some(of))).unwrap());
+    let verification = Verification::new(cells(), None);
     assert_eq!((verification.same, verification.different), (1, 1));
     keeps("verification", &to_value(verification).unwrap());
     let root = tempfile::tempdir().unwrap();

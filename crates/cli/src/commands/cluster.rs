@@ -132,5 +132,5 @@ fn again(args: &VerifyArgs, config: &Config, output: &Output) -> exit::Result<Ex
     let shown = Shown::new(output);
     let lab = lab::here(config, Some(&args.machines), &shown);
     let verdicts = preemptlab_lab::verify_elsewhere(&lab, &recording, engine)?;
-    verify::tell(&verdicts, args.format, output)
+    verify::tell(&verdicts, None, args.format, output)
 }

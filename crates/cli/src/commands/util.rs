@@ -1,7 +1,8 @@
-//! `preemptlab util`: the configuration, and files for packages and shells.
+//! `preemptlab util`: the configuration, capsules, and files for packages and shells.
 
 mod completions;
 mod man;
+mod pack;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -11,7 +12,7 @@ use preemptlab_lab::Config;
 
 use crate::{exit, output::Output};
 
-/// Show the configuration, and write completions and man pages
+/// Show the configuration, pack recordings, and write completions and man pages
 #[derive(Debug, Args)]
 pub struct Util {
     /// Command
@@ -25,6 +26,7 @@ pub enum Verb {
     /// Print every setting and the file that sets it, as the text of such a file
     #[command(after_help = AFTER_CONFIG)]
     Config,
+    Pack(pack::Pack),
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -45,8 +47,7 @@ Examples:
   preemptlab util config
   preemptlab util config --set jobs=1";
 
-/// Executes the verb for this command line. Only the configuration's own verb reads it: the others show
-/// nothing of it.
+/// Executes the verb for this command line. The configuration is read where a verb needs it.
 pub fn execute(
     args: &Util,
     config: impl FnOnce() -> exit::Result<Config>,
@@ -55,6 +56,7 @@ pub fn execute(
 ) -> exit::Result<ExitCode> {
     match &args.verb {
         Verb::Config => output.data(&config()?.to_toml()),
+        Verb::Pack(args) => pack::execute(args, &config()?, output),
         Verb::Completions { shell } => completions::execute(*shell, line, output),
         Verb::Man { folder } => man::execute(folder, line, output),
     }

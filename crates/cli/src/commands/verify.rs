@@ -3,11 +3,12 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Args;
 use preemptlab_analysis::{
     available::only_virtual,
-    verification::{Verification, VerifiedCell},
+    verification::{OfCapsule, Verification, VerifiedCell},
 };
 use preemptlab_experiment::Recording;
-use preemptlab_lab::Config;
+use preemptlab_lab::{Capsule, Config, Lab};
 use preemptlab_model::Digest;
+use preemptlab_provision::capsule;
 use preemptlab_report::{Cell, Column, Table, Tone, View};
 use preemptlab_runner::Verdict;
 
@@ -24,10 +25,11 @@ use crate::{
 Examples:
   preemptlab verify runs/quick --cells 3
   preemptlab verify runs/quick --against /tmp/a
+  preemptlab verify quick.capsule
   preemptlab verify runs/smp --sensitivity")]
 pub struct Verify {
-    /// The recording
-    #[arg(value_name = "RUN")]
+    /// The recording, or a capsule that `preemptlab util pack` made, which needs no network
+    #[arg(value_name = "RUN|CAPSULE")]
     pub recording: PathBuf,
     /// Execute only this number of cells, spread evenly
     #[arg(long, value_name = "N", conflicts_with = "against")]
@@ -39,6 +41,9 @@ pub struct Verify {
     /// they measure
     #[arg(long, conflicts_with_all = ["cells", "against"])]
     pub sensitivity: bool,
+    /// Execute the QEMU of a capsule although nothing shows that Debian made it
+    #[arg(long, conflicts_with = "against")]
+    pub trust_qemu: bool,
     /// How to print it
     #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
     pub format: Format,
@@ -51,27 +56,49 @@ pub const NOT_AGAIN: &str = "can say the same again; compare such recordings ins
 
 /// Checks that a recording says the same again.
 pub fn execute(args: &Verify, config: &Config, output: &Output) -> exit::Result<ExitCode> {
-    let recording = Recording::open(&args.recording)?;
-    only_virtual(&recording, NOT_AGAIN)?;
     let shown = Shown::new(output);
     let lab = lab::here(config, Some(&args.machines), &shown);
+    if !capsule::may_be_one(&args.recording) {
+        if args.trust_qemu {
+            return Err(exit::unusable("--trust-qemu is for a capsule, and this is none"));
+        }
+        return verify(args, &Recording::open(&args.recording)?, &lab, None, output);
+    }
+    let capsule = Capsule::open(&lab, &args.recording)?;
+    if args.against.is_some() {
+        return verify(args, capsule.recording(), &lab, None, output);
+    }
+    let (lab, of) = capsule.lab(&lab, args.trust_qemu)?;
+    verify(args, capsule.recording(), &lab, Some(of), output)
+}
+
+fn verify(
+    args: &Verify,
+    recording: &Recording,
+    lab: &Lab<'_>,
+    of: Option<OfCapsule>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    only_virtual(recording, NOT_AGAIN)?;
     if args.sensitivity {
-        let comparison = preemptlab_lab::sensitivity(&lab, &recording)?;
+        let comparison = preemptlab_lab::sensitivity(lab, recording)?;
         return output.comparison(&comparison, args.format, View::Overview);
     }
     let verdicts = match &args.against {
-        Some(other) => {
-            let other = Recording::open(other)?;
-            preemptlab_runner::against(&recording, &other)?
-        }
-        None => preemptlab_lab::verify(&lab, &recording, args.cells)?,
+        Some(other) => preemptlab_runner::against(recording, &Recording::open(other)?)?,
+        None => preemptlab_lab::verify(lab, recording, args.cells)?,
     };
-    tell(&verdicts, args.format, output)
+    tell(&verdicts, of, args.format, output)
 }
 
 /// Prints the verdicts; the exit code says whether all of it is the same.
-pub fn tell(verdicts: &[Verdict], format: Format, output: &Output) -> exit::Result<ExitCode> {
-    let document = document(verdicts);
+pub fn tell(
+    verdicts: &[Verdict],
+    of: Option<OfCapsule>,
+    format: Format,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let document = document(verdicts, of);
     output.print(&table(verdicts, &document), format, &document)?;
     if verdicts.is_empty() {
         return Err(exit::unusable("the recording has no finished cell to verify"));
@@ -79,7 +106,7 @@ pub fn tell(verdicts: &[Verdict], format: Format, output: &Output) -> exit::Resu
     Ok(ExitCode::from(if document.different > 0 { exit::NO } else { exit::OK }))
 }
 
-fn document(verdicts: &[Verdict]) -> Verification {
+fn document(verdicts: &[Verdict], of: Option<OfCapsule>) -> Verification {
     let text = |digest: &Result<Digest, String>| match digest {
         Ok(digest) => digest.to_string(),
         Err(reason) => reason.clone(),
@@ -91,7 +118,7 @@ fn document(verdicts: &[Verdict]) -> Verification {
         recorded: text(&verdict.recorded),
         other: text(&verdict.other),
     };
-    Verification::new(verdicts.iter().map(cell).collect())
+    Verification::new(verdicts.iter().map(cell).collect(), of)
 }
 
 fn table(verdicts: &[Verdict], document: &Verification) -> Table {
@@ -112,5 +139,16 @@ fn table(verdicts: &[Verdict], document: &Verification) -> Table {
         ]);
     }
     table.notes.push(format!("{} same, {} different.", document.same, document.different));
+    if let Some(OfCapsule { packed_by, qemu_signed_in, .. }) = &document.capsule {
+        let qemu = match qemu_signed_in.is_empty() {
+            true => "nothing shows whose its QEMU is".to_owned(),
+            false => {
+                format!("Debian's signed lists of {} name its QEMU", qemu_signed_in.join(", "))
+            }
+        };
+        table.notes.push(format!(
+            "Everything came out of the capsule, packed by preemptlab {packed_by}; no network was used; {qemu}."
+        ));
+    }
     table
 }

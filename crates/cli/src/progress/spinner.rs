@@ -56,6 +56,12 @@ impl Spinner {
                 self.show(&format!("packing {what}"));
                 return;
             }
+            Event::Writing { bytes, bytes_total } => {
+                let megabytes = |bytes: u64| bytes as f64 / 1e6;
+                let (bytes, bytes_total) = (megabytes(bytes), megabytes(bytes_total));
+                self.show(&format!("packing {bytes:.1} of {bytes_total:.1} MB"));
+                return;
+            }
             Event::Unpacking { what } => format!("unpacking {what}"),
             Event::Copying { what } => format!("copying the source of {what}"),
             Event::RunningScripts { what } => {

@@ -2,7 +2,7 @@ use preemptlab_experiment::NotOfExperiment;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{
     AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, PackageError,
-    ProgramError, QemuError, TreeError, seed::SeedError,
+    ProgramError, QemuError, TreeError, capsule::CapsuleError, seed::SeedError,
 };
 use preemptlab_runner::Stop;
 
@@ -140,6 +140,17 @@ pub enum PrepareError {
     /// The cells of a machine's own time belong to that machine.
     #[error("only virtual time is the same on several machines: leave --backend out")]
     NotSpread,
+    /// A capsule cannot be made or opened.
+    #[error(transparent)]
+    Capsule(#[from] CapsuleError),
+    /// A recording cannot be in a capsule.
+    #[error("{} cannot be in a capsule: {reason}", path.display())]
+    NotPacked {
+        /// Path of the recording.
+        path: std::path::PathBuf,
+        /// Reason, in words.
+        reason: &'static str,
+    },
     /// A recording's files cannot be used.
     #[error(transparent)]
     Recording(#[from] preemptlab_recording::RecordingError),
@@ -157,6 +168,12 @@ impl PrepareError {
                 | Self::OtherSeed(_)
                 | Self::OtherBuild { .. }
                 | Self::Seed(SeedError::Absent(_) | SeedError::Damaged { .. })
+                | Self::NotPacked { .. }
+                | Self::Capsule(
+                    CapsuleError::Damaged { .. }
+                        | CapsuleError::Newer { .. }
+                        | CapsuleError::NotVouched { .. }
+                )
         )
     }
 

@@ -5,6 +5,7 @@
 
 mod begin;
 mod build;
+mod capsule;
 mod embed;
 mod error;
 mod host;
@@ -27,6 +28,7 @@ use preemptlab_runner::Backend;
 
 pub use begin::check_host;
 pub use build::{Build, finished_cells};
+pub(crate) use capsule::needs;
 pub use embed::{EmbedError, cost, embed};
 pub use error::PrepareError;
 pub use kernels::Kernels;

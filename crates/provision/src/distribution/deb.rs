@@ -20,6 +20,9 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// The most that a package may unpack to, in bytes.
 const PACKAGE_BYTES_MAX: u64 = 8 << 30;
 
+/// The most that the control files of a package may unpack to, in bytes.
+const CONTROL_BYTES_MAX: u64 = 64 << 20;
+
 /// The most entries of a package. The source of Linux comes as an archive in a package.
 const ENTRIES_MAX: usize = 500_000;
 
@@ -123,6 +126,30 @@ pub(crate) fn unpack_entry(path: &str, entry: &mut Stream<'_>, folder: &Path) ->
     }
 }
 
+/// Returns the text of a field of a package's control file, which fits on a line; empty where it has none.
+///
+/// # Errors
+///
+/// [`DebError`]
+pub fn field(deb: &Path, name: &str) -> Result<String, DebError> {
+    let read = || -> io::Result<String> {
+        let mut archive = Archive::new(member_of(deb, "control.tar")?.take(CONTROL_BYTES_MAX));
+        for entry in archive.entries()? {
+            let mut entry = entry?;
+            if plain(&String::from_utf8_lossy(&entry.path_bytes())) == "control" {
+                let mut control = String::new();
+                entry.read_to_string(&mut control)?;
+                let value = |line: &str| {
+                    Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned())
+                };
+                return Ok(control.lines().find_map(value).unwrap_or_default());
+            }
+        }
+        Err(io::Error::other("it has no control file"))
+    };
+    read().map_err(|error| DebError::Unreadable { path: deb.to_owned(), reason: error.to_string() })
+}
+
 /// The entries of a package as a stream.
 pub(crate) type Stream<'a> = tar::Entry<'a, io::Take<Box<dyn Read>>>;
 
@@ -132,7 +159,7 @@ pub(crate) fn visit(
     mut each: impl FnMut(&str, &mut Stream<'_>) -> io::Result<()>,
 ) -> Result<(), DebError> {
     let mut read = || -> io::Result<()> {
-        let mut archive = Archive::new(data(deb)?.take(PACKAGE_BYTES_MAX));
+        let mut archive = Archive::new(member_of(deb, "data.tar")?.take(PACKAGE_BYTES_MAX));
         for (number, entry) in archive.entries()?.enumerate() {
             let mut entry = entry?;
             if number >= ENTRIES_MAX {
@@ -152,8 +179,8 @@ pub(crate) fn visit(
     read().map_err(|error| DebError::Unreadable { path: deb.to_owned(), reason: error.to_string() })
 }
 
-/// Opens the archive of files in a package, decompressed.
-fn data(deb: &Path) -> io::Result<Box<dyn Read>> {
+/// Opens an archive in a package, decompressed: `data.tar`, which holds the files, or `control.tar`.
+fn member_of(deb: &Path, archive: &str) -> io::Result<Box<dyn Read>> {
     let mut file = preemptlab_files::open(deb)?;
     let mut left = file.metadata()?.len();
     let mut magic = [0; AR_MAGIC.len()];
@@ -172,7 +199,7 @@ fn data(deb: &Path) -> io::Result<Box<dyn Read>> {
     pass(&mut file, bytes % 2, &mut left)?;
     loop {
         let (name, bytes) = member(&mut file, &mut left)?;
-        let Some(compression) = name.strip_prefix("data.tar") else {
+        let Some(compression) = name.strip_prefix(archive) else {
             pass(&mut file, bytes + bytes % 2, &mut left)?;
             continue;
         };
@@ -185,7 +212,7 @@ fn data(deb: &Path) -> io::Result<Box<dyn Read>> {
             }
             ".zst" => Box::new(zstd::Decoder::with_buffer(packed)?),
             ".gz" => Box::new(MultiGzDecoder::new(packed)),
-            other => return Err(io::Error::other(format!("data.tar{other} cannot be unpacked"))),
+            other => return Err(io::Error::other(format!("{archive}{other} cannot be unpacked"))),
         });
     }
 }
@@ -293,6 +320,16 @@ pub(crate) mod tests {
         let deb = folder.join(format!("{name}_{version}_amd64.deb"));
         pack(&tree, &deb);
         deb
+    }
+
+    #[test]
+    fn a_field_is_read_out_of_the_control_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let deb = build(folder.path(), "tool", "1.0", "");
+        assert_eq!(field(&deb, "Version").unwrap(), "1.0");
+        assert_eq!(field(&deb, "Source").unwrap(), "");
+        fs::write(&deb, of_tar(b"")).unwrap();
+        assert!(matches!(field(&deb, "Version"), Err(DebError::Unreadable { .. })));
     }
 
     #[test]
@@ -416,7 +453,7 @@ pub(crate) mod tests {
             let packing = format!("-Z{compression}");
             dpkg(&["--root-owner-group", &packing, "--build", "tree", "x.deb"]);
             let mut ours = Vec::new();
-            data(&deb).unwrap().read_to_end(&mut ours).unwrap();
+            member_of(&deb, "data.tar").unwrap().read_to_end(&mut ours).unwrap();
             assert!(ours == dpkg(&["--fsys-tarfile", "x.deb"]), "{compression}");
             assert!(read(&deb, |_| true).unwrap().len() >= 6);
         }

@@ -6,4 +6,5 @@ mod names;
 pub mod needs;
 pub(crate) mod release;
 pub(crate) mod signature;
+pub(crate) mod signed_lists;
 pub(crate) mod sources;

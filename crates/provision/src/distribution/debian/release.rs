@@ -162,14 +162,39 @@ impl Index {
     ///
     /// [`IndexError`]
     pub fn signed(in_release: &[u8], packages_xz: &[u8], keys: &Keys) -> Result<Self, IndexError> {
+        let (path, unpack) = (list_path(), || unpacked(packages_xz));
+        Self::of_list(in_release, (&path, packages_xz), unpack, keys)
+    }
+
+    /// Reads which packages an unpacked `Packages` names, as [`Index::signed`] does: apt keeps lists so.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError`]
+    pub fn signed_unpacked(
+        in_release: &[u8],
+        packages: &[u8],
+        keys: &Keys,
+    ) -> Result<Self, IndexError> {
+        let path = list_path();
+        let path = path.trim_end_matches(".xz");
+        Self::of_list(in_release, (path, packages), || Ok(packages), keys)
+    }
+
+    fn of_list<R: Read>(
+        in_release: &[u8],
+        (path, list): (&str, &[u8]),
+        unpack: impl FnOnce() -> io::Result<R>,
+        keys: &Keys,
+    ) -> Result<Self, IndexError> {
         let signed = signed_text(in_release, keys)?;
         let release = Release::parse(&signed.text)?;
-        let found = Named { sha256: Digest::of(packages_xz), bytes: packages_xz.len() as u64 };
-        if release.file(&list_path()) != Some(found) {
+        let found = Named { sha256: Digest::of(list), bytes: list.len() as u64 };
+        if release.file(path) != Some(found) {
             return Err(IndexError::Another { suite: release.codename });
         }
         let mut packages = BTreeSet::new();
-        for_each_stanza(BufReader::new(unpacked(packages_xz)?), |stanza| {
+        for_each_stanza(BufReader::new(unpack()?), |stanza| {
             packages.extend(package(stanza));
         })?;
         Ok(Self { release, signed_at: signed.at, packages })
@@ -302,6 +327,13 @@ pub(crate) mod tests {
         let damaged = b"no xz".to_vec();
         let file = sign(&release(&damaged), &[(ARCHIVE, IN_2026)]);
         assert!(matches!(Index::signed(&file, &damaged, &keys), Err(IndexError::Unreadable(_))));
+        let unpacked = |list: &str| {
+            let text = release(LIST.as_bytes()).replace(".xz", "");
+            let file = sign(&text, &[(ARCHIVE, IN_2026)]);
+            Index::signed_unpacked(&file, list.as_bytes(), &keys)
+        };
+        assert!(unpacked(LIST).unwrap().holds(&named("tool", "1.0", '1')));
+        assert!(matches!(unpacked(&LIST[1..]), Err(IndexError::Another { .. })));
         let bare = sign("Suite: stable\n", &[(ARCHIVE, IN_2026)]);
         assert!(matches!(Index::signed(&bare, &list, &keys), Err(IndexError::Release(_))));
     }
