@@ -17,7 +17,7 @@ use preemptlab_model::{Planned, plain};
 use preemptlab_testkit::traced::{Traced, untraced};
 use serde_json::{Value, json};
 
-const TABLES: [&str; 3] = ["cells", "metrics", "histograms"];
+const TABLES: [&str; 5] = ["cells", "metrics", "histograms", "instants", "sections"];
 
 /// Returns the path of the committed recording.
 fn check() -> String {
@@ -97,7 +97,8 @@ fn the_committed_recording_is_exported() {
     let said = desk.run(&["export", &check()]);
     assert_eq!(
         said.succeeds().stdout,
-        "check-export/cells.csv\ncheck-export/metrics.csv\ncheck-export/histograms.csv\n"
+        "check-export/cells.csv\ncheck-export/metrics.csv\ncheck-export/histograms.csv\n\
+         check-export/instants.csv\ncheck-export/sections.csv\n"
     );
     assert_eq!(said.stderr, "cells: 1 completed\n");
     let folder = desk.path("check-export");
@@ -117,7 +118,9 @@ fn the_committed_recording_is_exported() {
     for table in TABLES {
         let rows = columns(&csv(&folder, table), &["prices", "id"]);
         let cell = "amd-epyc 315f6fd4ef99e0d73a71b62e875988929ca99dd71c4cc2a8ba4d145988af44ef";
-        assert!(!rows.is_empty() && rows.iter().all(|row| row == cell), "{table}");
+        // No trace was kept of it.
+        let has_rows = !["instants", "sections"].contains(&table);
+        assert!(rows.is_empty() != has_rows && rows.iter().all(|row| row == cell), "{table}");
     }
     // The job's number of loops.
     let histograms = csv(&folder, "histograms");
@@ -143,7 +146,7 @@ fn every_cell_of_the_plan_has_a_row_whatever_became_of_it() {
     assert_eq!(reasons[3], "");
     let lengths = |name| columns(&cells, &[name]).iter().map(String::len).collect::<Vec<_>>();
     assert_eq!((lengths("id"), lengths("digest")), (vec![0, 64, 64, 64], vec![0, 0, 64, 0]));
-    for table in ["metrics", "histograms"] {
+    for table in &TABLES[1..] {
         assert_eq!(csv(&desk.path("tables"), table).len(), 1);
     }
 }
@@ -204,6 +207,41 @@ fn metrics_are_those_of_compare() {
     assert_eq!(sorted(exported), sorted(expected));
 }
 
+/// The findings of the traced cells say what `compare` and `explain ranking` say of them.
+#[test]
+fn instants_and_sections_are_those_of_the_findings() {
+    let desk = Desk::new();
+    let traced = Traced::new(&desk.path("run"));
+    desk.run(&["export", "run"]).succeeds();
+    // The report of the cells is that of `full`, so those of `none` have no measurements.
+    let mut cells = traced.recording.cells().filter_map(|cell| cell.unwrap().1);
+    let cell = cells.find(|cell| cell.inputs.job.preempt == "full").unwrap().id;
+    let id = cell.to_string();
+    let of_cell = |table: &str, names: &[&str]| -> Vec<String> {
+        let rows = csv(&desk.path("run-export"), table);
+        let names: Vec<&str> = ["id"].iter().chain(names).copied().collect();
+        let rows = columns(&rows, &names);
+        rows.iter().filter_map(|row| Some(row.strip_prefix(&id)?.trim().to_owned())).collect()
+    };
+    let findings = traced.recording.traces().findings(cell).unwrap().unwrap();
+    let curve = findings.bound.unwrap().curve;
+    let expected: Vec<String> = curve
+        .later
+        .iter()
+        .map(|(latency_ns, later_ns)| format!("{latency_ns} {later_ns} {}", curve.window_ns))
+        .collect();
+    assert!(expected.len() > 5, "{expected:?}");
+    assert_eq!(of_cell("instants", &["latency_ns", "later_ns", "window_ns"]), expected);
+    let expected: Vec<String> = findings
+        .sections
+        .iter()
+        .map(|it| format!("{} {} {} {}", it.function, it.count, it.max_ns, it.total_ns))
+        .collect();
+    assert!(expected.len() > 2, "{expected:?}");
+    let named = ["function", "count", "length_ns_max", "length_ns_total"];
+    assert_eq!(of_cell("sections", &named), expected);
+}
+
 #[test]
 fn the_same_recording_gives_the_same_bytes_wherever_it_is() {
     let desk = Desk::new();
@@ -217,7 +255,7 @@ fn the_same_recording_gives_the_same_bytes_wherever_it_is() {
     }
     for format in ["csv", "parquet"] {
         let [here, there] = ["here", "there"].map(|at| tree(&desk.path(&format!("{at}-{format}"))));
-        assert_eq!(here.len(), 3);
+        assert_eq!(here.len(), TABLES.len());
         assert!(here == there, "{format}");
     }
 }

@@ -67,6 +67,8 @@ pub struct Section {
     pub function: String,
     /// Callers at the longest section, the nearest first.
     pub callers: Vec<String>,
+    /// Number of sections.
+    pub count: u64,
     /// Length of the longest, in nanoseconds.
     pub max_ns: u64,
     /// All of them together, in nanoseconds.

@@ -11,13 +11,11 @@ use parquet::{
 };
 use preemptlab_model::{
     BackendKind, CellId, Digest, Direction, Distribution, Factors, Histogram, MeasuredCell, Metric,
-    MetricName, NoResult, PreemptMode, Settings, plain,
+    MetricName, NoResult, PreemptMode, Section, Settings, plain,
 };
-use preemptlab_report::export::{Export, ExportError, Format, Probe, Table};
+use preemptlab_report::export::{Export, ExportError, ExportedCell, Format, Probe, Table};
+use preemptlab_trace::Curve;
 use proptest::prelude::*;
-
-/// Everything that a cell has rows of.
-type Case = (MeasuredCell, Vec<Probe>);
 
 fn cell(metrics: Vec<Metric>) -> MeasuredCell {
     let factors = Factors {
@@ -48,11 +46,15 @@ fn probe(histogram: Histogram) -> Probe {
     Probe { of: Distribution::Probe(preemptlab_model::Probe::Fifo), histogram, unit: "us" }
 }
 
-fn write(format: Format, cases: &[Case]) -> Result<[Vec<u8>; 3], ExportError> {
-    let mut files = [Vec::new(), Vec::new(), Vec::new()];
-    let mut export = Export::new(format, files.each_mut())?;
-    for (cell, probes) in cases {
-        export.write(cell, probes)?;
+fn exported(cell: MeasuredCell, probes: Vec<Probe>) -> ExportedCell {
+    ExportedCell { cell, probes, curve: Curve::default() }
+}
+
+fn write(format: Format, cells: &[ExportedCell]) -> Result<[Vec<u8>; 5], ExportError> {
+    let mut files = [const { Vec::new() }; 5];
+    let mut export = Export::new(format, Table::ALL.into_iter().zip(files.iter_mut()))?;
+    for cell in cells {
+        export.write(cell)?;
     }
     export.finish()?;
     Ok(files)
@@ -136,13 +138,29 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_case()(
+    fn any_section()(
+        kind in prop::sample::select(vec!["preemption", "interrupts", "softirq"]),
+        (function, callers) in ("\\PC{1,8}", prop::collection::vec("[a-z_]{1,5}", 0..3)),
+        (count, max_ns, total_ns) in any::<(u32, u32, u32)>(),
+    ) -> Section {
+        let [count, max_ns, total_ns] = [count, max_ns, total_ns].map(u64::from);
+        Section { kind, function, callers, count, max_ns, total_ns }
+    }
+}
+
+prop_compose! {
+    fn any_exported()(
         cell in any_cell(),
         counts in prop::collection::vec((0..1_000_000u64, 0..1_000u64), 0..20),
         (overflow, beyond) in (0..3u64, 1_000_000..2_000_000u64),
-    ) -> Case {
+        (window_ns, later) in (any::<u32>(), prop::collection::vec(any::<(u32, u32)>(), 0..4)),
+        sections in prop::option::of(prop::collection::vec(any_section(), 0..4)),
+    ) -> ExportedCell {
         let histogram = Histogram::new(counts).with_overflow(overflow, beyond);
-        (cell, vec![probe(histogram)])
+        let later = later.into_iter().map(|(ns, instants)| (ns.into(), instants.into())).collect();
+        let curve = Curve { window_ns: window_ns.into(), later };
+        let cell = MeasuredCell { sections, ..cell };
+        ExportedCell { cell, probes: vec![probe(histogram)], curve }
     }
 }
 
@@ -150,7 +168,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn both_formats_hold_the_same(cases in prop::collection::vec(any_case(), 0..6)) {
+    fn both_formats_hold_the_same(cases in prop::collection::vec(any_exported(), 0..6)) {
         let csv = write(Format::Csv, &cases).unwrap();
         let parquet = write(Format::Parquet, &cases).unwrap();
         prop_assert_eq!(&write(Format::Parquet, &cases).unwrap(), &parquet);
@@ -164,9 +182,9 @@ proptest! {
 #[test]
 fn a_table_of_many_groups_is_whole() {
     let histogram = Histogram::new((0..33_000).map(|value| (value, 1)));
-    let cases: Vec<Case> = vec![(cell(vec![]), vec![probe(histogram)]); 2];
-    let [_, _, csv] = write(Format::Csv, &cases).unwrap();
-    let [_, _, parquet] = write(Format::Parquet, &cases).unwrap();
+    let cases = vec![exported(cell(vec![]), vec![probe(histogram)]); 2];
+    let [_, _, csv, ..] = write(Format::Csv, &cases).unwrap();
+    let [_, _, parquet, ..] = write(Format::Parquet, &cases).unwrap();
     assert_eq!(reader(&parquet).metadata().num_row_groups(), 2);
     let rows = csv_rows(&csv);
     assert_eq!(rows.len(), 66_001);
@@ -176,8 +194,8 @@ fn a_table_of_many_groups_is_whole() {
 #[test]
 fn the_overflow_is_a_row_of_its_own_kind() {
     let histogram = Histogram::new([(9, 2), (7, 3)]).with_overflow(4, 250_000);
-    let case = (cell(vec![]), vec![probe(histogram)]);
-    let [_, _, file] = write(Format::Csv, &[case]).unwrap();
+    let case = exported(cell(vec![]), vec![probe(histogram)]);
+    let [_, _, file, ..] = write(Format::Csv, &[case]).unwrap();
     let rows = csv_rows(&file);
     let own: Vec<String> = rows[1..].iter().map(|row| row[14..].join(" ")).collect();
     assert_eq!(
@@ -191,8 +209,35 @@ fn the_overflow_is_a_row_of_its_own_kind() {
 }
 
 #[test]
+fn instants_and_sections_are_of_completed_cells() {
+    let section = Section {
+        kind: "interrupts",
+        function: "rmqueue_bulk".to_owned(),
+        callers: vec!["alloc".to_owned(), "fault".to_owned()],
+        count: 3,
+        max_ns: 700,
+        total_ns: 900,
+    };
+    let sections = Some(vec![section]);
+    let measured = MeasuredCell { sections: sections.clone(), ..cell(vec![]) };
+    let failed =
+        MeasuredCell { sections, result: Err(NoResult::Failed("no".to_owned())), ..cell(vec![]) };
+    let curve = Curve { window_ns: 1000, later: vec![(100, 1000), (112, 7)] };
+    let cells = [
+        ExportedCell { cell: measured, probes: vec![], curve },
+        ExportedCell { cell: failed, probes: vec![], curve: Curve::default() },
+    ];
+    let [.., instants, sections] = write(Format::Csv, &cells).unwrap();
+    let own = |file: &[u8]| -> Vec<String> {
+        csv_rows(file)[1..].iter().map(|row| row[14..].join(";")).collect()
+    };
+    assert_eq!(own(&instants), ["100;1000;1000", "112;7;1000"]);
+    assert_eq!(own(&sections), ["interrupts;rmqueue_bulk;alloc fault;3;700;900"]);
+}
+
+#[test]
 fn metadata_describes_every_column_and_does_not_change() {
-    let [cells, metrics, _] = write(Format::Parquet, &[]).unwrap();
+    let [cells, metrics, ..] = write(Format::Parquet, &[]).unwrap();
     let metadata =
         reader(&metrics).metadata().file_metadata().key_value_metadata().unwrap().clone();
     let value = |key: &str| {
@@ -211,14 +256,14 @@ fn metadata_describes_every_column_and_does_not_change() {
 fn a_value_that_is_none_is_refused_with_its_place() {
     for format in [Format::Csv, Format::Parquet] {
         for value in [f64::NAN, f64::INFINITY] {
-            let case = (cell(vec![metric(value)]), vec![]);
+            let case = exported(cell(vec![metric(value)]), vec![]);
             let error = write(format, &[case]).unwrap_err();
             let said = error.to_string();
             assert!(matches!(error, ExportError::Value { table: Table::Metrics, .. }), "{said}");
             assert!(said.contains("debian:6.12 none processes on 1 CPU #1"), "{said}");
         }
         let histogram = Histogram::new([(7, u64::MAX)]);
-        let case = (cell(vec![]), vec![probe(histogram)]);
+        let case = exported(cell(vec![]), vec![probe(histogram)]);
         let said = write(format, &[case]).unwrap_err().to_string();
         assert!(said.contains("`count`") && said.contains("18446744073709551615"), "{said}");
     }
@@ -241,15 +286,15 @@ impl Write for Disk {
 #[test]
 fn a_full_disk_is_called_full() {
     let histogram = Histogram::new((0..40_000).map(|value| (value * 7, value + 1)));
-    let (cell, probes) = (cell(vec![]), [probe(histogram)]);
+    let cell = exported(cell(vec![]), vec![probe(histogram)]);
     for format in [Format::Csv, Format::Parquet] {
         for room in [0, 3, 5_000] {
-            let written = Export::new(format, [Disk(1 << 20), Disk(1 << 20), Disk(room)]).and_then(
-                |mut export| {
-                    export.write(&cell, &probes)?;
-                    export.finish()
-                },
-            );
+            let disk = |table| Disk(if table == Table::Histograms { room } else { 1 << 20 });
+            let files = Table::ALL.map(|table| (table, disk(table)));
+            let written = Export::new(format, files).and_then(|mut export| {
+                export.write(&cell)?;
+                export.finish()
+            });
             let Err(ExportError::Io { table: Table::Histograms, error }) = written else {
                 panic!("{format:?} with {room} bytes: {written:?}");
             };

@@ -66,7 +66,8 @@ fn tables_are_written_whole_into_a_new_folder() {
     let written = export_tables(&recordings, Format::Csv, Some(&out)).unwrap();
     let counts: Vec<_> = written.statuses.into_iter().collect();
     assert_eq!(counts, [("completed", 8), ("failed", 1), ("missing", 1)]);
-    let names = ["cells.csv", "metrics.csv", "histograms.csv"].map(|name| out.join(name));
+    let names = ["cells", "metrics", "histograms", "instants", "sections"];
+    let names = names.map(|name| out.join(format!("{name}.csv")));
     assert_eq!(written.files, names);
     let cells = fs::read_to_string(&names[0]).unwrap();
     assert_eq!(cells.lines().count(), 11, "{cells}");

@@ -350,6 +350,7 @@ mod tests {
                 kind: "preemption",
                 function: "held".into(),
                 callers: vec![],
+                count: 1,
                 max_ns: held_ns,
                 total_ns: held_ns,
             }]),

@@ -152,13 +152,13 @@ fn observed(outcome: &Outcome) -> Option<PreemptMode> {
 }
 
 fn section(ranked: Ranked) -> Section {
-    let Ranked { kind, function, callers, total_ns, max_ns, .. } = ranked;
+    let Ranked { kind, function, callers, count, total_ns, max_ns, .. } = ranked;
     let kind = match kind {
         SectionKind::PreemptOff => "preemption",
         SectionKind::IrqsOff => "interrupts",
         SectionKind::Softirq => "softirq",
     };
-    Section { kind, function, callers, max_ns, total_ns }
+    Section { kind, function, callers, count, max_ns, total_ns }
 }
 
 /// Returns the cost that a cell's virtual time counts; `None` where no cell of the recording has

@@ -1,8 +1,8 @@
 //! The content of the tables: each column with its description and the source of its values.
 
-use preemptlab_model::{CellCost, MeasuredCell, Metric, NoResult, PreemptMode};
+use preemptlab_model::{CellCost, MeasuredCell, Metric, NoResult, PreemptMode, Section};
 
-use super::{Column, Kind, column::Value, probe::Bucket};
+use super::{Column, Kind, column::Value, exported_cell::LaterInstants, probe::Bucket};
 
 /// A column, and its value in a row.
 pub struct Field<R> {
@@ -13,6 +13,8 @@ pub struct Field<R> {
 type OfCell = Field<MeasuredCell>;
 type OfMetric = Field<Metric>;
 type OfBucket = Field<Bucket>;
+type OfInstants = Field<LaterInstants>;
+type OfSection = Field<Section>;
 
 impl<R> Field<R> {
     const fn new(
@@ -198,4 +200,64 @@ pub static BUCKET: [OfBucket; 5] = [
         Value::I64(bucket.count)
     })
     .unit("samples"),
+];
+
+/// Further columns of the table of instants.
+pub static INSTANTS: [OfInstants; 3] = [
+    OfInstants::new(
+        "latency_ns",
+        Kind::I64,
+        "A latency. All cells have the same ones, some 12 % apart; below the first one of a cell \
+         every instant is later, above the last one none.",
+        |row| Value::I64(row.latency_ns),
+    )
+    .unit("ns"),
+    OfInstants::new(
+        "later_ns",
+        Kind::I64,
+        "The time of the window in which a real-time task that becomes due would be later than \
+         `latency_ns`; divided by `window_ns` it is the share of such instants.",
+        |row| Value::I64(row.later_ns),
+    )
+    .unit("ns"),
+    OfInstants::new(
+        "window_ns",
+        Kind::I64,
+        "The length of the window in which every instant was computed.",
+        |row| Value::I64(row.window_ns),
+    )
+    .unit("ns"),
+];
+
+/// Further columns of the table of sections.
+pub static SECTION: [OfSection; 6] = [
+    OfSection::new(
+        "kind",
+        Kind::Utf8,
+        "`preemption` or `interrupts`: they are off. `softirq`: softirqs are served.",
+        |section| Value::text(section.kind),
+    ),
+    OfSection::new(
+        "function",
+        Kind::Utf8,
+        "The function to blame, or the softirq that took most of the time.",
+        |section| Value::text(&section.function),
+    ),
+    OfSection::new(
+        "callers",
+        Kind::Utf8,
+        "The callers of the function at its longest section, the nearest first, separated by \
+         blanks; empty where they are not known.",
+        |section| Value::display(section.callers.join(" ")),
+    ),
+    OfSection::new("count", Kind::I64, "How many sections.", |section| Value::I64(section.count))
+        .unit("sections"),
+    OfSection::new("length_ns_max", Kind::I64, "The length of the longest one.", |section| {
+        Value::I64(section.max_ns)
+    })
+    .unit("ns"),
+    OfSection::new("length_ns_total", Kind::I64, "All of them together.", |section| {
+        Value::I64(section.total_ns)
+    })
+    .unit("ns"),
 ];

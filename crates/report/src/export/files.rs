@@ -2,22 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use preemptlab_analysis::{
-    Error, Keep,
-    cells::{Reading, for_each_cell},
-};
+use preemptlab_analysis::{Error, Keep};
 use preemptlab_experiment::Recording;
 use preemptlab_files::{Draft, FolderError, OutFolder};
-use preemptlab_model::{MeasuredCell, NoResult};
+use preemptlab_model::NoResult;
 
 use super::{
     error::ExportError,
-    probe::Probe,
+    recorded::{for_each_exported, names},
     table::{Format, Table},
     writer::Export,
 };
@@ -61,25 +57,6 @@ pub fn export_tables(
     })
 }
 
-/// Returns the names of the recordings in the tables: those of their folders, wherever these are.
-fn names(recordings: &[Recording]) -> Result<Vec<String>, Error> {
-    let mut names: Vec<String> = Vec::new();
-    for recording in recordings {
-        let path = fs::canonicalize(recording.path());
-        let name = path.as_deref().ok().and_then(Path::file_name).map(OsStr::to_string_lossy);
-        let name =
-            name.map_or_else(|| recording.manifest().experiment.name.to_string(), Into::into);
-        if names.contains(&name) {
-            return Err(Error::Unusable(format!(
-                "two recordings are called `{name}`, which would be one in the tables; rename a \
-                 folder, or export each by itself"
-            )));
-        }
-        names.push(name);
-    }
-    Ok(names)
-}
-
 /// Sees to it that the folder is there and empty. Returns whether it was made.
 fn prepare(out: &OutFolder) -> Result<bool, Error> {
     let folder = &out.path();
@@ -116,27 +93,18 @@ fn write(
     let unwritten = |error| write_failure(error, folder);
     let draft =
         |table| Draft::new_in(folder).map_err(|error| unwritten(ExportError::Io { table, error }));
-    let [cells, metrics, histograms] = Table::ALL;
-    let mut drafts = [draft(cells)?, draft(metrics)?, draft(histograms)?];
-    let mut export = Export::new(format, drafts.each_mut().map(Draft::file)).map_err(unwritten)?;
-    let mut statuses = BTreeMap::new();
-    for (recording, name) in recordings.iter().zip(names) {
-        let mut written = Ok(());
-        for_each_cell(&[recording], Keep::Metrics, |_, Reading { cell, latencies, .. }| {
-            *statuses.entry(NoResult::status(cell.result.as_ref().err())).or_default() += 1;
-            if written.is_ok() {
-                let cell = MeasuredCell { run: Some(name.clone()), ..cell };
-                // Workloads count latencies in whole microseconds.
-                let probes = latencies.into_iter().map(|latency| Probe {
-                    of: latency.of,
-                    histogram: latency.histogram,
-                    unit: "us",
-                });
-                written = export.write(&cell, &probes.collect::<Vec<_>>());
-            }
-        })?;
-        written.map_err(unwritten)?;
+    let mut drafts = Vec::new();
+    for table in Table::ALL {
+        drafts.push((table, draft(table)?));
     }
+    let files = drafts.iter_mut().map(|(table, draft)| (*table, draft.file()));
+    let mut export = Export::new(format, files).map_err(unwritten)?;
+    let mut statuses = BTreeMap::new();
+    for_each_exported(recordings, names, Keep::Sections, |exported| {
+        let status = NoResult::status(exported.cell.result.as_ref().err());
+        *statuses.entry(status).or_default() += 1;
+        export.write(&exported).map_err(unwritten)
+    })?;
     export.finish().map_err(unwritten)?;
 
     let files = publish(drafts, format, folder).map_err(unwritten)?;
@@ -144,9 +112,13 @@ fn write(
 }
 
 /// Gives the tables their names, all or none of them.
-fn publish(drafts: [Draft; 3], format: Format, folder: &Path) -> Result<Vec<PathBuf>, ExportError> {
+fn publish(
+    drafts: Vec<(Table, Draft)>,
+    format: Format,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, ExportError> {
     let mut files = Vec::new();
-    for (draft, table) in drafts.into_iter().zip(Table::ALL) {
+    for (table, draft) in drafts {
         let file = folder.join(format!("{table}.{}", format.extension()));
         let published = match draft.publish(&file) {
             Ok(true) => Ok(()),

@@ -7,17 +7,20 @@
 mod column;
 mod csv_table;
 mod error;
+mod exported_cell;
 mod fields;
 mod files;
 mod parquet_buffer;
 mod parquet_table;
 mod probe;
+mod recorded;
 mod row;
 mod table;
 mod writer;
 
 pub use column::{Column, Kind};
 pub use error::ExportError;
+pub use exported_cell::ExportedCell;
 pub use files::{Tables, export_tables};
 pub use probe::Probe;
 pub use table::{Format, Table};

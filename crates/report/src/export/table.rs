@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::{
     Column,
-    fields::{BUCKET, CELL, FACTORS, Field, METRIC},
+    fields::{BUCKET, CELL, FACTORS, Field, INSTANTS, METRIC, SECTION},
 };
 
 /// A table of an export.
@@ -14,11 +14,16 @@ pub enum Table {
     Metrics,
     /// Table with one row per completed cell, probe and bucket.
     Histograms,
+    /// Table with one row per completed cell and latency of the curve of its instants.
+    Instants,
+    /// Table with one row per completed cell, function and kind of section.
+    Sections,
 }
 
 impl Table {
-    /// Every table, in the order in which [`Export`](super::Export) takes its files.
-    pub const ALL: [Self; 3] = [Self::Cells, Self::Metrics, Self::Histograms];
+    /// Every table.
+    pub const ALL: [Self; 5] =
+        [Self::Cells, Self::Metrics, Self::Histograms, Self::Instants, Self::Sections];
 
     /// Returns the name of the table and of its file.
     pub const fn as_str(self) -> &'static str {
@@ -26,6 +31,8 @@ impl Table {
             Self::Cells => "cells",
             Self::Metrics => "metrics",
             Self::Histograms => "histograms",
+            Self::Instants => "instants",
+            Self::Sections => "sections",
         }
     }
 
@@ -36,6 +43,14 @@ impl Table {
             Self::Metrics => "One row per completed cell and metric.",
             Self::Histograms => {
                 "One row per completed cell, probe and bucket of its histogram that is not empty."
+            }
+            Self::Instants => {
+                "One row per completed cell and latency: how much of the time a real-time task that \
+                 becomes due would be later."
+            }
+            Self::Sections => {
+                "One row per completed cell, function and kind of section in which a real-time task \
+                 has to wait, the longest first."
             }
         }
     }
@@ -50,6 +65,8 @@ impl Table {
             Self::Cells => factors.chain(columns(&CELL)).collect(),
             Self::Metrics => factors.chain(columns(&METRIC)).collect(),
             Self::Histograms => factors.chain(columns(&BUCKET)).collect(),
+            Self::Instants => factors.chain(columns(&INSTANTS)).collect(),
+            Self::Sections => factors.chain(columns(&SECTION)).collect(),
         }
     }
 }

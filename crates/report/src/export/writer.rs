@@ -1,20 +1,16 @@
 use std::io::Write;
 
-use preemptlab_model::MeasuredCell;
-
 use super::{
-    ExportError, Format, Probe, Table,
+    ExportError, ExportedCell, Format, Probe, Table,
     csv_table::CsvTable,
-    fields::{BUCKET, CELL, FACTORS, METRIC},
+    fields::{BUCKET, CELL, FACTORS, INSTANTS, METRIC, SECTION},
     parquet_table::ParquetTable,
     row::Row,
 };
 
 /// Tables that are being written, cell by cell.
 pub struct Export<W: Write + Send> {
-    cells: Writer<W>,
-    metrics: Writer<W>,
-    histograms: Writer<W>,
+    tables: Vec<(Table, Writer<W>)>,
 }
 
 enum Writer<W: Write + Send> {
@@ -23,35 +19,26 @@ enum Writer<W: Write + Send> {
 }
 
 impl<W: Write + Send> Export<W> {
-    /// Begins the tables, in the order of [`Table::ALL`].
+    /// Begins tables, each with its file.
     ///
     /// # Errors
     ///
     /// When a file cannot be written to.
-    pub fn new(format: Format, files: [W; 3]) -> Result<Self, ExportError> {
-        let [cells, metrics, histograms] = files;
-        Ok(Self {
-            cells: Writer::new(format, Table::Cells, cells)?,
-            metrics: Writer::new(format, Table::Metrics, metrics)?,
-            histograms: Writer::new(format, Table::Histograms, histograms)?,
-        })
+    pub fn new(
+        format: Format,
+        files: impl IntoIterator<Item = (Table, W)>,
+    ) -> Result<Self, ExportError> {
+        let begun = |(table, file)| Ok((table, Writer::new(format, table, file)?));
+        Ok(Self { tables: files.into_iter().map(begun).collect::<Result<_, _>>()? })
     }
 
-    /// Adds a cell of the recording that its `run` names, and its measurements.
+    /// Adds the rows of a cell to each table.
     ///
     /// # Errors
     ///
     /// When a file cannot be written to, or a value does not fit its column.
-    pub fn write(&mut self, cell: &MeasuredCell, probes: &[Probe]) -> Result<(), ExportError> {
-        let row = |table| Row::new(table, cell).with(&FACTORS, cell);
-        self.cells.write(&row(Table::Cells)?.with(&CELL, cell)?)?;
-        for metric in cell.result.iter().flatten() {
-            self.metrics.write(&row(Table::Metrics)?.with(&METRIC, metric)?)?;
-        }
-        for bucket in probes.iter().flat_map(Probe::buckets) {
-            self.histograms.write(&row(Table::Histograms)?.with(&BUCKET, &bucket)?)?;
-        }
-        Ok(())
+    pub fn write(&mut self, exported: &ExportedCell) -> Result<(), ExportError> {
+        self.tables.iter_mut().try_for_each(|(table, writer)| writer.rows(*table, exported))
     }
 
     /// Ends the tables.
@@ -60,9 +47,7 @@ impl<W: Write + Send> Export<W> {
     ///
     /// When a file cannot be written to.
     pub fn finish(self) -> Result<(), ExportError> {
-        self.cells.finish()?;
-        self.metrics.finish()?;
-        self.histograms.finish()
+        self.tables.into_iter().try_for_each(|(_, writer)| writer.finish())
     }
 }
 
@@ -72,6 +57,29 @@ impl<W: Write + Send> Writer<W> {
             Format::Csv => Self::Csv(CsvTable::new(table, file)?),
             Format::Parquet => Self::Parquet(ParquetTable::new(table, file)?),
         })
+    }
+
+    /// Writes the rows that a cell has in the table.
+    fn rows(&mut self, table: Table, exported: &ExportedCell) -> Result<(), ExportError> {
+        let cell = &exported.cell;
+        let row = || Row::new(table, cell).with(&FACTORS, cell);
+        match table {
+            Table::Cells => self.write(&row()?.with(&CELL, cell)?),
+            Table::Metrics => {
+                let mut metrics = cell.result.iter().flatten();
+                metrics.try_for_each(|metric| self.write(&row()?.with(&METRIC, metric)?))
+            }
+            Table::Histograms => {
+                let mut buckets = exported.probes.iter().flat_map(Probe::buckets);
+                buckets.try_for_each(|bucket| self.write(&row()?.with(&BUCKET, &bucket)?))
+            }
+            Table::Instants => exported
+                .instants()
+                .try_for_each(|later| self.write(&row()?.with(&INSTANTS, &later)?)),
+            Table::Sections => exported
+                .sections()
+                .try_for_each(|section| self.write(&row()?.with(&SECTION, section)?)),
+        }
     }
 
     fn write(&mut self, row: &Row<'_>) -> Result<(), ExportError> {

@@ -26,6 +26,7 @@ pub fn hostile() -> Gate {
             kind: "preemption",
             function: NASTY.to_owned(),
             callers: vec![NASTY.to_owned()],
+            count: 1,
             max_ns: 1 + held_ns,
             total_ns: 1 + held_ns,
         }]),

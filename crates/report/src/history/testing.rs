@@ -20,6 +20,7 @@ fn cells(
             kind: "preemption",
             function: if workload == "load" { "held" } else { workload }.to_owned(),
             callers: vec![if workload == "load" { "caller" } else { workload }.to_owned()],
+            count: 1,
             max_ns: held_ns,
             total_ns: held_ns,
         }]),

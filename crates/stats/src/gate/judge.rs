@@ -425,6 +425,7 @@ mod tests {
                 kind: "preemption",
                 function: function.into(),
                 callers: vec!["unix_stream_sendmsg".into()],
+                count: 3,
                 max_ns,
                 total_ns: 3 * max_ns,
             };
