@@ -5,7 +5,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo build deb image release test test-unit test-binary test-vm test-report test-system test-install test-cluster \
+.PHONY: help demo build deb image release test test-unit test-binary test-vm test-report test-python test-system test-install test-cluster \
     studies study-history scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny site test-site reproducible deps clean
 .DEFAULT_GOAL := help
 
@@ -44,7 +44,7 @@ release: deps
 test: deps check reproducible
 	@SUDO="$(SUDO)" tests/install-deps curl strace grub-mkconfig:grub-common
 	CARGO="$(CARGO)" tests/run
-	$(MAKE) test-report test-site
+	$(MAKE) test-report test-python test-site
 
 ## test-unit: the tests that need no virtual machine, no npm and, once built, no network
 test-unit:
@@ -65,6 +65,11 @@ test-report: deps
 	@SUDO="$(SUDO)" tests/install-deps c++:g++ chromium
 	$(CARGO) build --release --locked --workspace --bins --examples
 	tests/report-in-browser
+
+## test-python: the Python package: its wheel in an environment of its own, its types, and the notebook
+test-python: deps
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || SUDO="$(SUDO)" tests/install-deps --without-npm python3-venv
+	CARGO="$(CARGO)" tests/python
 
 ## test-install: a release in six clean roots, each of which executes studies/check again; needs root
 test-install: release
