@@ -60,8 +60,8 @@ impl Recordings {
     }
 }
 
-/// Calls the library while other threads of Python go on. Its errors become Python's, and so does a panic: a
-/// `PanicException` is no `Exception`, so that a notebook or a server would end by the file of a stranger.
+/// Calls the library while other threads of Python go on. Its errors become Python's, and so does a panic: pyo3's own
+/// `PanicException` is no `Exception`, so that the file of a stranger could end a notebook or a server.
 fn in_library<T: Send>(
     py: Python<'_>,
     call: impl FnOnce() -> Result<T, Error> + Send,

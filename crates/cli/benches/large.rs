@@ -1,5 +1,5 @@
-//! The time and memory of `compare` and `report` for a recording of 10,000 cells with full
-//! histograms, beside the time to read its files.
+//! The time and memory of `compare`, `report` and, where `make test-python` has installed it, of the Python
+//! package for a recording of 10,000 cells with full histograms, beside the time to read its files.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use made::{Made, measured};
+use made::{Made, measured, measured_of};
 use preemptlab_experiment::RecordingWriter;
 use serde_json::Value;
 
@@ -48,11 +48,22 @@ fn main() {
     measure("report", &["compare", run, "-o", page], limit);
     let size = fs::metadata(page).expect("the page").len();
     println!("report.html: {:.1} MB", size as f64 / 1e6);
+    let target = Path::new(env!("CARGO_BIN_EXE_preemptlab")).ancestors().nth(2);
+    let python = target.expect("the target folder").join("python-tools/bin/python");
+    if python.exists() {
+        let script = format!(
+            "import preemptlab; run = preemptlab.read({run:?}); print(run.cells.height, run.metrics.height)"
+        );
+        print("python, cells and metrics", measured_of(&python, &["-c", &script]), limit);
+    }
 }
 
 /// Prints the time and the memory of a command, and its ratio to the limit.
 fn measure(name: &str, arguments: &[&str], limit: Duration) {
-    let (wall, memory_mb) = measured(arguments);
+    print(name, measured(arguments), limit);
+}
+
+fn print(name: &str, (wall, memory_mb): (Duration, u64), limit: Duration) {
     println!(
         "{name}: {:.2} s, {:.2} of that; at most {memory_mb} MB",
         wall.as_secs_f64(),

@@ -61,8 +61,13 @@ impl Made {
 
 /// Executes a command of preemptlab; returns its time and the most memory that it had, in MB.
 pub fn measured(arguments: &[&str]) -> (Duration, u64) {
+    measured_of(Path::new(env!("CARGO_BIN_EXE_preemptlab")), arguments)
+}
+
+/// Executes a program; returns its time and the most memory that it had, in MB.
+pub fn measured_of(program: &Path, arguments: &[&str]) -> (Duration, u64) {
     let started = Instant::now();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_preemptlab"))
+    let mut child = Command::new(program)
         .args(arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
