@@ -432,6 +432,41 @@ mod tests {
         manifest
     }
 
+    #[test]
+    fn files_are_those_that_the_plan_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let manifest = manifest("one");
+        let writer = RecordingWriter::open(&path, &manifest).unwrap();
+        writer.cells().put(&record(&manifest)).unwrap();
+        drop(writer);
+        let cell = manifest.plan.executable()[0].clone();
+        let (id, boot) = (cell.id(), cell.snapshot.id());
+        fs::create_dir_all(path.join("traces")).unwrap();
+        fs::create_dir_all(path.join("explained")).unwrap();
+        for name in [
+            format!("traces/{id}.findings.zst"),
+            format!("traces/{id}.trace.zst"),
+            format!("traces/{boot}.layout.zst"),
+            format!("traces/{}.findings.zst", "0".repeat(64)),
+            format!("cells/{}.json", "0".repeat(64)),
+            format!("explained/{id}.findings.zst"),
+            "notes.txt".to_owned(),
+        ] {
+            fs::write(path.join(name), "x").unwrap();
+        }
+        let files = Recording::<Named>::open(&path).unwrap().files();
+        let mut wanted = [
+            format!("cells/{id}.json"),
+            "recording.json".to_owned(),
+            format!("traces/{id}.findings.zst"),
+            format!("traces/{boot}.layout.zst"),
+        ];
+        wanted.sort();
+        assert_eq!(files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), wanted);
+        assert!(files.iter().all(|(name, file)| path.join(name) == *file));
+    }
+
     fn record(manifest: &Manifest<Named>) -> CellRecord {
         let inputs = manifest.plan.executable()[0].clone();
         CellRecord {
