@@ -1,6 +1,6 @@
 //! Guesses of the path or the file that was probably meant.
 
-use std::{fs, path::Path};
+use std::{fs, io::Read, path::Path};
 
 use preemptlab_experiment::Experiment;
 use preemptlab_model::nearest;
@@ -155,6 +155,13 @@ fn of_file(path: &Path) -> Option<String> {
     if let Some(of) = path.ancestors().skip(1).take(2).find(|folder| exists(folder)) {
         return Some(format!("it is a part of one; did you mean {}?", of.display()));
     }
+    if is_packed(path) {
+        let path = path.display();
+        return Some(format!(
+            "it is packed; `preemptlab verify {path}` checks a capsule, and `tar --zstd -xf {path} recording` takes the \
+             recording out of it"
+        ));
+    }
     let bytes = preemptlab_files::read(path, TEXT_BYTES_MAX).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     if let Ok(experiment) = Experiment::parse(&text) {
@@ -176,6 +183,13 @@ fn of_file(path: &Path) -> Option<String> {
         Some(recording) => format!("it is a scenario; its recording is {recording}"),
         None => scenario.replacen(&format!("{} is", path.display()), "it is", 1),
     })
+}
+
+/// Returns whether a file begins as a frame of zstd does (RFC 8878, 3.1.1), as capsules do.
+fn is_packed(path: &Path) -> bool {
+    let mut begin = [0; 4];
+    let read = preemptlab_files::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == 0xfd2f_b528_u32.to_le_bytes()
 }
 
 /// Finds the recording nearest to a path that does not exist.

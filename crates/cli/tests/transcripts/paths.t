@@ -52,6 +52,18 @@ A path that is no recording is told from the one that was meant by every verb th
     × there is no folder nothing/like/it
   [2]
 
+A capsule is unpacked before it is read.
+
+  $ printf '\050\265\057\375' > quick.capsule
+  $ preemptlab compare quick.capsule
+    × quick.capsule is not a recording: it is packed; `preemptlab verify quick.capsule` checks a
+    │ capsule, and `tar --zstd -xf quick.capsule recording` takes the recording out of it
+  [2]
+  $ preemptlab verify quick.capsule
+    × quick.capsule is no whole capsule: incomplete frame; get another copy of it
+  [2]
+  $ rm quick.capsule
+
 A file that is missing or of another kind.
 
   $ preemptlab run mvoe.toml
@@ -110,7 +122,7 @@ Names of files in hints steer no terminal.
 A path to write to is not standard output.
 
   $ export check="$REPO/studies/check"
-  > alike "export $check --out,compare $check -o,compare $check --template x --out,explain $check --svg,explain $check trace --out,run move.toml --out,gate debian:6.12 debian:7.2 --out,cluster prepare move.toml --out,system calibrate --out" -
+  > alike "export $check --out,compare $check -o,compare $check --template x --out,explain $check --svg,explain $check trace --out,run move.toml --out,gate debian:6.12 debian:7.2 --out,cluster prepare move.toml --out,system calibrate --out,util pack $check --out" -
   error: invalid value '-' for '--out <FOLDER>': `-` is not taken for standard output: give a path, or ./- for that name
 
     tip: for example: preemptlab export runs/quick --out runs/quick-csv
@@ -169,6 +181,13 @@ A path to write to is not standard output.
   error: invalid value '-' for '--out <FILE>': `-` is not taken for standard output: give a path, or ./- for that name
 
     tip: for example: preemptlab system calibrate --out workstation.toml
+
+  For more information, try '--help'.
+  [2]
+  util pack [REPO]/studies/check --out says:
+  error: invalid value '-' for '--out <FILE>': `-` is not taken for standard output: give a path, or ./- for that name
+
+    tip: for example: preemptlab util pack runs/quick --out quick.capsule
 
   For more information, try '--help'.
   [2]
