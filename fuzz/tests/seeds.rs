@@ -9,9 +9,9 @@ macro_rules! targets {
     };
 }
 
-const TARGETS: [(&str, &str); 20] = targets![
-    "apt" "btf" "bzimage" "capsule" "cell" "definition" "experiment" "findings" "git" "guest" "histogram"
-    "kallsyms" "part" "profile" "qmp" "recording" "scenario" "seed" "template" "trace"
+const TARGETS: [(&str, &str); 21] = targets![
+    "apt" "archive" "btf" "bzimage" "capsule" "cell" "definition" "experiment" "findings" "git" "guest"
+    "histogram" "kallsyms" "part" "profile" "qmp" "recording" "scenario" "seed" "template" "trace"
 ];
 
 fn names(folder: &str) -> BTreeSet<String> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use preemptlab_lab::{Assignment, Config, Lab, Places};
-use preemptlab_provision::Options;
+use preemptlab_provision::{Options, Proxies};
 
 use crate::{args::Machines, exit, progress::Shown};
 
@@ -26,14 +26,27 @@ pub fn here<'a>(config: &Config, machines: Option<&Machines>, shown: &'a Shown) 
         cache: of_user("XDG_CACHE_HOME", ".cache"),
         packages: Options {
             mirror: config.mirror().map(str::to_owned),
+            snapshot: config.snapshot().map(str::to_owned),
             allow_expired: config.allow_expired(),
+            offline: config.offline(),
             refresh: false,
             apt_config: std::env::var_os("APT_CONFIG").map(PathBuf::from),
+            proxies: proxies(),
         },
         qemu: config.qemu().map(PathBuf::from),
         jobs: machines.and_then(|machines| machines.jobs).or(config.jobs()),
         allow_build_scripts: machines.is_some_and(|machines| machines.allow_build_scripts),
         watch: shown,
+    }
+}
+
+/// Returns the proxies that the environment names, in the variables that curl reads too.
+fn proxies() -> Proxies {
+    let first = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok());
+    Proxies {
+        http: first(&["http_proxy", "all_proxy", "ALL_PROXY"]),
+        https: first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
+        none_for: first(&["no_proxy", "NO_PROXY"]).unwrap_or_default(),
     }
 }
 

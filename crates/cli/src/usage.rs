@@ -75,7 +75,7 @@ const VALUES_OF_VERBS: [(&str, &str, &str); 5] = [
 
 /// Words that commands and options were called by, with their present form. The former option of one verb alone
 /// stands behind that verb.
-const RENAMED: [(&str, &str); 43] = [
+const RENAMED: [(&str, &str); 45] = [
     ("plan", "preemptlab run EXPERIMENT --dry-run"),
     ("scenario", "preemptlab run SCENARIO..."),
     ("history", "preemptlab compare RUN... --by kernel"),
@@ -93,6 +93,11 @@ const RENAMED: [(&str, &str); 43] = [
     ("--mirror", "--set mirror=URL, or mirror = \"URL\" in the file of `preemptlab util config`"),
     ("--qemu", "--set qemu=PATH, or qemu = \"PATH\" in the file of `preemptlab util config`"),
     ("--allow-expired", "--set allow_expired=true"),
+    ("--offline", "--set offline=true"),
+    (
+        "--snapshot",
+        "--set snapshot=URL, or snapshot = \"URL\" in the file of `preemptlab util config`",
+    ),
     ("--refresh", "preemptlab kernels --refresh"),
     ("--volume", "--set kubernetes.volume=CLAIM=FOLDER"),
     ("--image", "--set kubernetes.image=IMAGE"),

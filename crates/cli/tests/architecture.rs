@@ -536,7 +536,7 @@ fn the_tree_names_no_mirror() {
 
 /// Sources that read files without `files`: those of the system, which only root makes, and those of the
 /// store, which no other user can write to.
-const OWN_READERS: [&str; 27] = [
+const OWN_READERS: [&str; 28] = [
     // The machine's own configuration and kernel, and this program's processes.
     "backend-host/",
     "calibrate/src/module.rs",
@@ -556,6 +556,7 @@ const OWN_READERS: [&str; 27] = [
     "provision/src/distribution/debian/apt/config.rs",
     "provision/src/distribution/debian/apt/fetch.rs",
     "provision/src/distribution/debian/apt/lists.rs",
+    "provision/src/distribution/debian/apt/own/",
     "provision/src/image.rs",
     "provision/src/kernel/kbuild/",
     "provision/src/kernel/kmod/",

@@ -60,7 +60,7 @@ impl Key {
 }
 
 /// Every key, in the order in which they are shown.
-static KEYS: [Key; 10] = [
+static KEYS: [Key; 12] = [
     Key {
         name: "store",
         form: Form::Text,
@@ -76,10 +76,24 @@ static KEYS: [Key; 10] = [
         is_of_projects: false,
     },
     Key {
+        name: "snapshot",
+        form: Form::Text,
+        example: "\"https://snapshot.example\"",
+        default: "none; versions that the mirror no longer has are not found",
+        is_of_projects: false,
+    },
+    Key {
         name: "allow_expired",
         form: Form::Plain,
         example: "false",
         default: "lists of packages are refused after their validity date",
+        is_of_projects: false,
+    },
+    Key {
+        name: "offline",
+        form: Form::Plain,
+        example: "false",
+        default: "what the store lacks is downloaded",
         is_of_projects: false,
     },
     Key {
@@ -162,7 +176,9 @@ impl fmt::Display for Origin {
 struct Values {
     store: Option<PathBuf>,
     mirror: Option<String>,
+    snapshot: Option<String>,
     allow_expired: Option<bool>,
+    offline: Option<bool>,
     qemu: Option<PathBuf>,
     jobs: Option<NonZeroU16>,
     #[serde(default, deserialize_with = "margins")]
@@ -297,6 +313,16 @@ impl Config {
     /// Returns the address of Debian's main archive.
     pub fn mirror(&self) -> Option<&str> {
         self.first(|values| values.mirror.as_deref())
+    }
+
+    /// Returns the address of the archive that keeps every version of every package.
+    pub fn snapshot(&self) -> Option<&str> {
+        self.first(|values| values.snapshot.as_deref())
+    }
+
+    /// Returns whether nothing is downloaded.
+    pub fn offline(&self) -> bool {
+        self.first(|values| values.offline.as_ref()).copied().unwrap_or_default()
     }
 
     /// Returns whether lists of packages are used after their validity date.

@@ -1,11 +1,19 @@
 //! Entry points of the parsers of outside data, for the fuzzer.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::LazyLock};
 
 use crate::{
-    capsule,
-    distribution::debian::{apt, mirror::Archives},
+    Keys, Release, capsule,
+    distribution::{
+        deb,
+        debian::{
+            apt,
+            mirror::Archives,
+            release::{for_each_stanza, package},
+        },
+    },
     kernel::ktree,
+    signed_text,
     store::seed,
 };
 
@@ -13,6 +21,21 @@ use crate::{
 pub fn apt(text: &str) {
     apt::read_in_every_way(text);
     let _ = Archives::choose(text);
+}
+
+/// Reads bytes as the files of a mirror: a signed text, a release, a list of packages, and a package, which
+/// is unpacked into an empty folder.
+pub fn archive(bytes: &[u8], folder: &Path) {
+    static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys::debian().expect("they are brought"));
+    let _ = signed_text(bytes, &KEYS);
+    let _ = Release::parse(&String::from_utf8_lossy(bytes));
+    let _ = for_each_stanza(bytes, |stanza| drop(package(stanza)));
+    let (file, unpacked) = (folder.join("deb"), folder.join("unpacked"));
+    let sound = fs::write(&file, bytes).and_then(|()| fs::create_dir(&unpacked));
+    sound.expect("there is room in the folder");
+    let _ = deb::unpack(&file, &unpacked);
+    fs::remove_file(&file).and_then(|()| fs::remove_dir_all(&unpacked)).expect("they were made");
+    assert_eq!(fs::read_dir(folder).expect("it is there").count(), 0, "it left its folder");
 }
 
 /// Reads bytes as a seed, and as the archive in one, which is unpacked into an empty folder.

@@ -2,9 +2,9 @@
 //! ordinary user; nothing is installed on the system.
 //!
 //! Three floors lie on each other. [`store`] keeps the downloaded and built files, and knows nothing of
-//! where they came from. [`distribution`] finds packages and brings them here: everything comes through
-//! apt, which a private configuration keeps away from the machine's own packages, and whose signature
-//! checks are the only ones. [`kernel`] makes of a kernel's name one that can be booted, with its
+//! where they came from. [`distribution`] finds packages and brings them here: apt chooses them, which a
+//! private configuration keeps away from the machine's own packages. It also fetches and checks them where the
+//! machine has one; else this crate does, and runs the apt of Debian 13. [`kernel`] makes of a kernel's name one that can be booted, with its
 //! modules. The guest image, its programs and QEMU use the first two.
 
 pub mod arch;
@@ -29,7 +29,7 @@ mod tree;
 
 pub use distribution::{
     AptError, Build, DebError, Index, IndexError, Keys, LeftOut, Mirror, MirrorError, Named,
-    Release, SignatureError, Signed, Trouble, needs, signed_text,
+    Proxies, Release, SignatureError, Signed, Trouble, has_apt, needs, signed_text,
 };
 pub use error::PackageError;
 pub use event::Event;

@@ -73,11 +73,12 @@ impl<'a> Supplies<'a> {
         let lists = match self.lists.get() {
             Some(lists) => lists,
             None => {
-                let lists = Lists::prepare(&root, lock, &self.options, self.on_event)?;
+                let here = (&self.store, lock);
+                let lists = Lists::prepare(here, &self.options, self.on_event)?;
                 self.lists.get_or_init(|| lists)
             }
         };
         let guest = self.guest();
-        work(&Apt::new(&self.store, (&root, lock), lists, guest, self.on_event))
+        work(&Apt::new(&self.store, (&root, lock), lists, guest, &self.options, self.on_event))
     }
 }

@@ -188,7 +188,12 @@ impl PrepareError {
                 | Self::OwnQemu
                 | Self::OwnTopology
                 | Self::NotSpread
-                | Self::Packages(AptError::Name(_) | AptError::Unknown { .. })
+                | Self::Packages(
+                    AptError::Name(_)
+                        | AptError::Unknown { .. }
+                        | AptError::Gone { .. }
+                        | AptError::Snapshot { .. }
+                )
                 | Self::Program(
                     ProgramError::Unknown { .. }
                         | ProgramError::Packages(PackageError::Apt(

@@ -6,6 +6,7 @@
 mod build;
 pub(crate) mod deb;
 pub(crate) mod debian;
+mod web;
 
 use std::path::PathBuf;
 
@@ -16,11 +17,12 @@ pub use self::{
     deb::DebError,
     debian::{
         apt::{AptError, LeftOut, Trouble},
-        mirror::{Mirror, MirrorError},
+        mirror::{Mirror, MirrorError, has_apt},
         needs,
         release::{Index, IndexError, Named, Release},
         signature::{Keys, SignatureError, Signed, signed_text},
     },
+    web::Proxies,
 };
 pub(crate) use self::{
     build::{BuildPackages, between, misspelt, nearest, newest, resolve},

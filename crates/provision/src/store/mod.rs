@@ -34,7 +34,7 @@ pub use node_store::NodeStore;
 const UNPACK_PREFIX: &str = ".unpack-";
 
 /// Folders whose content is only written under the store's lock.
-const LOCKED_FOLDERS: [&str; 9] = [
+const LOCKED_FOLDERS: [&str; 10] = [
     "packages",
     "kernels",
     "modules",
@@ -44,6 +44,7 @@ const LOCKED_FOLDERS: [&str; 9] = [
     "toolchains",
     "kmod",
     "capsules",
+    "resolvers",
 ];
 
 /// The folder of the kernels that were built, which has a lock of its own: a build takes long, and
@@ -158,6 +159,11 @@ impl Store {
     /// Returns the folder of an unpacked compiler of kernels, by the digest of its packages.
     pub(crate) fn toolchain(&self, digest: Digest) -> PathBuf {
         self.root.join("toolchains").join(digest.to_string())
+    }
+
+    /// Returns the folder of an unpacked apt, by the digest of its packages.
+    pub(crate) fn resolver(&self, digest: Digest) -> PathBuf {
+        self.root.join("resolvers").join(digest.to_string())
     }
 
     /// Returns the folder of one of the project's own modules, by the digest of its inputs.

@@ -9,8 +9,8 @@ use clap::Args;
 use preemptlab_lab::Config;
 use preemptlab_model::Distro;
 use preemptlab_provision::{
-    Mirror,
-    needs::{KEYRING_PACKAGE, KEYRINGS, PROGRAMS},
+    Mirror, has_apt,
+    needs::{KEYRINGS, PROGRAMS},
 };
 use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
 use preemptlab_system::{
@@ -57,13 +57,18 @@ pub fn execute(args: &Show, config: &Config, output: &Output) -> exit::Result<Ex
 fn checks(config: &Config, output: &Output) -> Vec<Check> {
     vec![
         Check::new("package tools", programs()),
-        Check::new("archive keys", keyring()),
+        Check::new("archive keys", Ok(keyring())),
         Check::new("package mirror", mirror(config)),
         Check::new("store", store_and_space(config, output)),
     ]
 }
 
 fn programs() -> Result<String, (String, Option<String>)> {
+    if !has_apt() {
+        return Ok(
+            "none needed: without apt, preemptlab fetches and checks packages itself".to_owned()
+        );
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there =
         |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
@@ -74,24 +79,14 @@ fn programs() -> Result<String, (String, Option<String>)> {
     let programs: Vec<&str> = missing.iter().map(|(program, _)| *program).collect();
     let mut packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
     packages.dedup();
-    let mend = if programs.contains(&"apt-get") {
-        "use a Debian 12 or 13 system, in a container if need be".to_owned()
-    } else {
-        install(&packages)
-    };
+    let mend = format!("sudo {}", Distro::Debian.install(&packages).join(" "));
     Err((format!("{} missing", programs.join(", ")), Some(mend)))
 }
 
-/// Returns the command that installs packages of the distribution that everything comes from.
-fn install(packages: &[&str]) -> String {
-    format!("sudo {}", Distro::Debian.install(packages).join(" "))
-}
-
-fn keyring() -> Result<String, (String, Option<String>)> {
-    KEYRINGS.into_iter().find(|path| Path::new(path).exists()).map(str::to_owned).ok_or_else(|| {
-        let mend = install(&[KEYRING_PACKAGE]);
-        ("Debian's archive keys are missing".to_owned(), Some(mend))
-    })
+/// Returns the file of Debian's archive keys; apt gets preemptlab's own where it has none.
+fn keyring() -> String {
+    let installed = KEYRINGS.into_iter().find(|path| Path::new(path).exists());
+    installed.filter(|_| has_apt()).unwrap_or("those that preemptlab brings").to_owned()
 }
 
 fn mirror(config: &Config) -> Result<String, (String, Option<String>)> {

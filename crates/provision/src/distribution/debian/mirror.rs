@@ -1,6 +1,10 @@
 //! The addresses of Debian's archives, from the machine's own apt configuration.
 
-use std::{io, path::Path, process::Command};
+use std::{
+    io,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +21,7 @@ pub struct Mirror {
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
     /// apt is not there.
-    #[error("`apt-get` cannot be run ({0}); preemptlab needs apt, as on Debian 12 and 13")]
+    #[error("`apt-get` cannot be run: {0}")]
     Tool(io::Error),
     /// apt cannot read its own configuration.
     #[error("apt cannot read the machine's package sources: {0}")]
@@ -28,6 +32,12 @@ pub enum MirrorError {
          `--set mirror=URL`"
     )]
     None,
+    /// There is no apt whose sources could name one.
+    #[error(
+        "this machine has no apt, whose sources would name a Debian archive; name a mirror with \
+         `--set mirror=URL`, or with `mirror = \"URL\"` in the file that `preemptlab util config` names"
+    )]
+    WithoutApt,
     /// The given text is no URL.
     #[error("`{0}` is no mirror's URL; it should look like `http://HOST/debian`")]
     Url(String),
@@ -36,6 +46,16 @@ pub enum MirrorError {
 /// The fields of an index target, one line each target.
 const FORMAT: &str = "$(REPO_URI)\t$(RELEASE)\t$(COMPONENT)\t$(ORIGIN)\t$(LABEL)\t$(SIGNED_BY)";
 
+/// The main archive for machines without apt, which the build of this program may have named.
+const BUILT: Option<&str> = option_env!("PREEMPTLAB_MIRROR");
+
+/// Returns whether the machine has an apt.
+pub fn has_apt() -> bool {
+    let mut command = Command::new("apt-get");
+    let version = command.arg("--version").stdin(Stdio::null()).output();
+    !version.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 impl Mirror {
     /// Returns the given main archive or the machine's own.
     ///
@@ -43,7 +63,14 @@ impl Mirror {
     ///
     /// [`MirrorError`]
     pub fn find(given: Option<&str>) -> Result<Self, MirrorError> {
-        Archives::of_machine(None)?.mirror(given)
+        if has_apt() { Archives::of_machine(None)?.mirror(given) } else { Self::without_apt(given) }
+    }
+
+    /// Returns the given main archive, or the one that the build of this program named.
+    pub(crate) fn without_apt(given: Option<&str>) -> Result<Self, MirrorError> {
+        let main = given.or(BUILT).ok_or(MirrorError::WithoutApt)?;
+        let archives = Archives { main: None, security: None };
+        archives.mirror(Some(main))
     }
 }
 

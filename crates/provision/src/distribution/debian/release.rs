@@ -144,6 +144,23 @@ fn time(text: &str) -> Option<SystemTime> {
     is_sound.then(|| UNIX_EPOCH + Duration::from_secs(unix_s))
 }
 
+/// Returns the date of a time as `2026-11-21`.
+pub(crate) fn date(time: SystemTime) -> String {
+    let unix_s = time.duration_since(UNIX_EPOCH).map_or(0, |duration| duration.as_secs());
+    // Days since 0000-03-01; a year of this count begins in March and 400 of them have 146,097 days.
+    let days = unix_s / 86_400 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..10 => (year, month + 3),
+        _ => (year + 1, month - 9),
+    };
+    format!("{:04}-{month:02}-{day:02}", year + 400 * era)
+}
+
 /// The packages that a signed release vouches for.
 #[derive(Clone, Debug)]
 pub struct Index {
@@ -206,7 +223,7 @@ impl Index {
     }
 }
 
-fn package(stanza: &BTreeMap<String, String>) -> Option<Package> {
+pub(crate) fn package(stanza: &BTreeMap<String, String>) -> Option<Package> {
     let get = |key: &str| stanza.get(key).map(String::as_str);
     Some(Package {
         name: get("Package")?.parse().ok()?,
@@ -223,7 +240,7 @@ pub(crate) fn unpacked<R: Read>(xz: R) -> io::Result<impl Read> {
 }
 
 /// Calls `each` with every paragraph of a list: the fields that fit on a line.
-fn for_each_stanza(
+pub(crate) fn for_each_stanza(
     mut list: impl BufRead,
     mut each: impl FnMut(&BTreeMap<String, String>),
 ) -> io::Result<()> {
@@ -355,6 +372,11 @@ pub(crate) mod tests {
             "Sat, 21 Nov 99999999999999999999 09:15:44 UTC",
         ] {
             assert_eq!(unix_s(text), None, "{text}");
+        }
+        for (day, text) in
+            [(0, "1970-01-01"), (59, "1970-03-01"), (19_782, "2024-02-29"), (20_818, "2026-12-31")]
+        {
+            assert_eq!(date(UNIX_EPOCH + Duration::from_secs(day * 86_400 + 86_399)), text);
         }
     }
 

@@ -22,7 +22,7 @@ const LINES_MAX: usize = 10_000;
 const SIGNATURES_MAX: usize = 16;
 
 /// The certificates that sign Debian 12 and 13 (`keys/README.md`).
-const DEBIAN: &[u8] = include_bytes!("keys/debian-archive.pgp");
+pub(crate) const DEBIAN: &[u8] = include_bytes!("keys/debian-archive.pgp");
 
 /// Reason why nothing vouches for a signed text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

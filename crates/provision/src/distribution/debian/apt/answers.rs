@@ -10,7 +10,6 @@ use preemptlab_model::Digest;
 
 use super::{
     AptError,
-    machine::PROGRAMS,
     run::{Output, Root},
 };
 use crate::{
@@ -84,7 +83,7 @@ impl<'a> Answers<'a> {
             return Ok(folder);
         }
         let read = READ.iter().map(|name| self.root.path.join(name));
-        let read: Vec<_> = read.chain(PROGRAMS.map(PathBuf::from)).collect();
+        let read: Vec<_> = read.chain(self.root.programs.files()).collect();
         let state = Digest::of_json(&(FORMAT, seen::digest(&read)?));
         Ok(self.folder.get_or_init(|| self.store.answers().join(state.to_string())))
     }

@@ -5,8 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::AptError;
-use crate::{Mirror, StoreError, needs::KEYRINGS, platform::HOST};
+use crate::{
+    Mirror, StoreError, distribution::debian::signature::DEBIAN, needs::KEYRINGS, platform::HOST,
+};
 
 /// Release 13: without it nothing works, because QEMU and the guest's programs come from it.
 pub(super) const STABLE: &str = "trixie";
@@ -36,21 +37,29 @@ const PRIORITIES: [(&str, u16); 8] = [
 pub(super) enum Trust {
     /// The keyring with Debian's signing keys.
     Keyring(PathBuf),
+    /// The lists were checked before apt reads them.
+    Checked,
     /// No check, for tests with archives of their own.
     #[cfg(test)]
     Blind,
 }
 
 impl Trust {
-    /// Finds the file of Debian's archive keys.
-    pub(super) fn debian() -> Result<Self, AptError> {
-        KEYRINGS
-            .map(PathBuf::from)
-            .into_iter()
-            .find(|path| path.is_file())
-            .map(Self::Keyring)
-            .ok_or(AptError::Keyring)
+    /// Finds the file of Debian's archive keys, or puts the one that this program brings into the private
+    /// root.
+    pub(super) fn debian(root: &Path) -> Result<Self, StoreError> {
+        if let Some(path) = KEYRINGS.map(PathBuf::from).into_iter().find(|path| path.is_file()) {
+            return Ok(Self::Keyring(path));
+        }
+        let path = root.join("debian-archive-keyring.gpg");
+        write(&path, DEBIAN)?;
+        Ok(Self::Keyring(path))
     }
+}
+
+/// Returns whether a suite is of the security archive.
+pub(super) fn is_security(suite: &str) -> bool {
+    SECURITY_SUITES.contains(&suite)
 }
 
 /// Returns every suite.
@@ -62,6 +71,7 @@ pub(super) fn suites() -> impl Iterator<Item = &'static str> {
 pub(super) fn sources(mirror: &Mirror, trust: &Trust, wanted: impl Fn(&str) -> bool) -> String {
     let trust = match trust {
         Trust::Keyring(path) => format!("Signed-By: {}", path.display()),
+        Trust::Checked => "Trusted: yes".to_owned(),
         #[cfg(test)]
         Trust::Blind => "Trusted: yes".to_owned(),
     };
@@ -120,8 +130,9 @@ Acquire::Check-Valid-Until "{}";
 
 /// Gives a file of the private root this content. A process that is killed here leaves no file,
 /// and then the next one writes it.
-pub(super) fn write(path: &Path, content: &str) -> Result<(), StoreError> {
-    if fs::read(path).is_ok_and(|present| present == content.as_bytes()) {
+pub(super) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), StoreError> {
+    let content = content.as_ref();
+    if fs::read(path).is_ok_and(|present| present == content) {
         return Ok(());
     }
     match fs::remove_file(path) {
@@ -130,7 +141,7 @@ pub(super) fn write(path: &Path, content: &str) -> Result<(), StoreError> {
         }
         _ => {}
     }
-    preemptlab_files::write_new(path, content.as_bytes()).map(drop).map_err(StoreError::at(path))
+    preemptlab_files::write_new(path, content).map(drop).map_err(StoreError::at(path))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-use std::{fmt, io};
+use std::{fmt, io, time::SystemTime};
 
 use preemptlab_model::ParseTextError;
 use serde::{Deserialize, Serialize};
 
-use crate::{MirrorError, StoreError};
+use crate::{MirrorError, SignatureError, StoreError, distribution::debian::release::date};
 
 /// Cause for which apt could not fetch something, read from its output.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -93,15 +93,18 @@ impl fmt::Display for Trouble {
         match self {
             Self::Expired { since } => write!(
                 f,
-                "its release file expired {since} ago, the mirror lags behind; `--set allow_expired=true` \
-                 accepts it"
+                "its release file expired {since} ago, so the mirror lags behind, or this machine's clock, \
+                 which says {}, is wrong; `--set allow_expired=true` accepts it",
+                date(SystemTime::now())
             ),
-            Self::NotYetValid => {
-                f.write_str("its release file comes from the future; set this machine's clock")
-            }
+            Self::NotYetValid => write!(
+                f,
+                "its release file comes from the future; set this machine's clock, which says {}",
+                date(SystemTime::now())
+            ),
             Self::Signature(text) => write!(
                 f,
-                "its signature cannot be verified ({text}); upgrade the package \
+                "its signature cannot be verified ({text}); upgrade preemptlab or the package \
                  debian-archive-keyring, or name another mirror with `--set mirror=URL`"
             ),
             Self::Missing => {
@@ -163,18 +166,53 @@ pub enum AptError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A program of apt cannot be run.
-    #[error("`{program}` cannot be run ({source}); preemptlab needs apt, as on Debian 12 and 13")]
+    #[error("`{program}` cannot be run ({source}); it is part of Debian's package apt")]
     Tool {
         /// Name of the program.
         program: &'static str,
         /// Error of the system.
         source: io::Error,
     },
-    /// The machine has no keys to check signatures with.
+    /// The keys that this program brings cannot be read.
+    #[error(transparent)]
+    Keys(#[from] SignatureError),
+    /// The environment names a proxy that cannot be used.
+    #[error("the proxy of the environment cannot be used: {0}")]
+    Proxy(Trouble),
+    /// The list of packages of release 13 cannot be read, or lacks apt.
+    #[error("the list of packages of Debian 13 has no apt that can be used: {0}")]
+    List(String),
+    /// The store lacks something that may not be downloaded.
     #[error(
-        "Debian's signing keys are not on this machine; install the package debian-archive-keyring"
+        "the store lacks {0}, and `offline` is set; give the command once without `--set offline=true` and \
+         with a network"
     )]
-    Keyring,
+    Offline(String),
+    /// The mirror no longer has a version of a package, and no other place is known.
+    #[error(
+        "the mirror offers no package `{name}`{}; an archive that keeps every version can be named with \
+         `--set snapshot=URL`",
+        LeftOutNote(left_out)
+    )]
+    Gone {
+        /// Name and version of the package.
+        name: String,
+        /// The suites that could not be asked.
+        left_out: Vec<LeftOut>,
+    },
+    /// The archive that keeps every version does not have it.
+    #[error(
+        "the package `{name}` is neither on the mirror nor in the snapshot archive `{archive}`: {}",
+        of_snapshot(trouble)
+    )]
+    Snapshot {
+        /// Name and version of the package.
+        name: String,
+        /// Address of the archive.
+        archive: String,
+        /// Cause.
+        trouble: Trouble,
+    },
     /// Release 13 cannot be used.
     #[error("Debian 13 cannot be had from `{mirror}`{}", LeftOutNote(left_out))]
     NoStable {
@@ -223,6 +261,16 @@ pub enum AptError {
         /// Cause, as apt reports it.
         trouble: Trouble,
     },
+}
+
+/// Returns the reason why a snapshot archive is of no use, without the advice that is about mirrors.
+fn of_snapshot(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::Missing => "it does not have that version".to_owned(),
+        Trouble::Corrupted(text) => format!("it gives another file ({text})"),
+        Trouble::Unreachable(text) => format!("it cannot be reached ({text})"),
+        other => other.to_string(),
+    }
 }
 
 /// Returns the first line with words, without apt's letter before it.

@@ -1,6 +1,6 @@
 use preemptlab_model::Arch;
 
-use super::{Candidate, Trouble, chosen, fetch, lists, stanza::stanzas};
+use super::{Candidate, Trouble, chosen, fetch, lists, own, snapshot, stanza::stanzas};
 use crate::distribution::debian::names;
 
 /// Reads a text as each of the things that apt prints, for the fuzzer.
@@ -11,8 +11,9 @@ pub(crate) fn read_in_every_way(text: &str) {
         let _ = fetch::trouble_of(&candidate, text);
     }
     for line in text.lines() {
-        let _ = (chosen(line), fetch::percent(line));
+        let _ = (chosen(line), fetch::percent(line), own::printed(line));
     }
     let _ = (lists::troubles(text, text), Trouble::classify(text));
+    let _ = snapshot::files(text.as_bytes());
     let _ = names::builds(text.lines(), Arch::HOST.platform());
 }

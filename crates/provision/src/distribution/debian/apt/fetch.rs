@@ -1,15 +1,22 @@
 //! Downloads: apt fetches and checks, then every package is checked again and moved into the store.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::Digest;
+use preemptlab_model::{Digest, Package};
 
-use super::{Apt, AptError, Candidate, Trouble, run, wanted::Wanted};
-use crate::{Event, StoreError, store::hash::sha256};
+use super::{
+    Apt, AptError, Candidate, Trouble,
+    own::{self, Own, named_version},
+    run, snapshot,
+    stanza::Architecture,
+    wanted::Wanted,
+};
+use crate::{Event, Named, StoreError, store::hash::sha256};
 
 impl Apt<'_> {
     /// Brings packages into the store, with a result for each.
@@ -23,14 +30,18 @@ impl Apt<'_> {
                 missing.push(candidate);
             }
         }
-        // The second download is for packages that came corrupted: proxies and mirrors in flux do
-        // that.
-        let mut failed = self.download(&missing, &[])?;
-        let corrupted: Vec<_> = failed
-            .extract_if(.., |(_, trouble)| matches!(trouble, Trouble::Corrupted(_)))
-            .map(|(candidate, _)| candidate)
-            .collect();
-        failed.extend(self.download(&corrupted, &["-oAcquire::http::No-Cache=true"])?);
+        let failed = match (&self.lists.own, missing.first()) {
+            (_, Some(first)) if self.options.offline => {
+                let more = match missing.len() {
+                    1 => String::new(),
+                    all => format!(" and {} more", all - 1),
+                };
+                let name = named_version(&first.package);
+                return Err(AptError::Offline(format!("the package {name}{more}")));
+            }
+            (Some(own), _) => self.download_without_apt(own, &missing)?,
+            (None, _) => self.download_through_apt(&missing)?,
+        };
 
         Ok(wanted
             .iter()
@@ -39,12 +50,110 @@ impl Apt<'_> {
                 match failure {
                     None => Ok(self.store.package(candidate.package.sha256)),
                     Some((_, trouble)) => Err(AptError::Download {
-                        name: format!("{} {}", candidate.package.name, candidate.package.version),
+                        name: named_version(&candidate.package),
                         trouble: trouble.clone(),
                     }),
                 }
             })
             .collect())
+    }
+
+    fn download_through_apt<'c>(
+        &self,
+        missing: &[&'c Candidate],
+    ) -> Result<Vec<(&'c Candidate, Trouble)>, AptError> {
+        // The second download is for packages that came corrupted: proxies and mirrors in flux do
+        // that.
+        let mut failed = self.download(missing, &[])?;
+        let corrupted: Vec<_> = failed
+            .extract_if(.., |(_, trouble)| matches!(trouble, Trouble::Corrupted(_)))
+            .map(|(candidate, _)| candidate)
+            .collect();
+        failed.extend(self.download(&corrupted, &["-oAcquire::http::No-Cache=true"])?);
+        Ok(failed)
+    }
+
+    /// Downloads packages by this program alone, and returns those that did not come.
+    fn download_without_apt<'c>(
+        &self,
+        own: &Own,
+        wanted: &[&'c Candidate],
+    ) -> Result<Vec<(&'c Candidate, Trouble)>, AptError> {
+        let Some(first) = wanted.first() else { return Ok(Vec::new()) };
+        let packages: Vec<_> = wanted.iter().map(|it| Wanted::exactly(&it.package)).collect();
+        let options = ["download", "--print-uris", "-qq"];
+        let output = self.root.run("apt-get", &run::arguments(&options, &packages))?;
+        let urls: BTreeMap<_, _> = output.stdout.lines().filter_map(own::printed).collect();
+        let mut what = first.package.name.to_string();
+        if wanted.len() > 1 {
+            what.push_str(&format!(" and {} more", wanted.len() - 1));
+        }
+        let bytes_total = wanted.iter().map(|candidate| candidate.bytes).sum();
+        let mut bytes_before = 0;
+        let mut failed = Vec::new();
+        for &candidate in wanted {
+            let Some(url) = urls.get(candidate.file_name().as_str()).and_then(|it| own.real(it))
+            else {
+                failed.push((candidate, Trouble::classify(&output.stderr)));
+                continue;
+            };
+            let mut tell = |bytes| {
+                let (what, bytes) = (what.clone(), bytes_before + bytes);
+                (self.on_event)(Event::Downloading { what, bytes, bytes_total });
+            };
+            let named = Named { sha256: candidate.package.sha256, bytes: candidate.bytes };
+            let target = self.store.package(named.sha256);
+            if let Err(trouble) = own.keep(&url, self.root.path, &target, named, &mut tell)? {
+                failed.push((candidate, trouble));
+            }
+            bytes_before += candidate.bytes;
+        }
+        let folder = self.root.path.join("downloads");
+        if failed.is_empty() && folder.exists() {
+            // The rest are pieces of interrupted downloads that no download resumed.
+            fs::remove_dir_all(&folder).map_err(StoreError::at(&folder))?;
+        }
+        Ok(failed)
+    }
+
+    /// Provides a package that the mirror does not offer: the store may hold it, or the archive that keeps
+    /// every version.
+    pub(super) fn kept(&self, package: &Package) -> Result<Candidate, AptError> {
+        let candidate = |bytes| Candidate {
+            package: package.clone(),
+            // Only a download would need it.
+            architecture: Architecture::Host,
+            bytes,
+        };
+        let target = self.store.package(package.sha256);
+        let size = || fs::metadata(&target).map_or(0, |metadata| metadata.len());
+        if self.is_here(&candidate(0))? {
+            return Ok(candidate(size()));
+        }
+        let name = named_version(package);
+        let Some(archive) = &self.options.snapshot else {
+            let left_out = self.lists.left_out.clone();
+            let name = Wanted::exactly(package).to_string();
+            return Err(match self.options.offline {
+                true => AptError::Offline(format!("the package {name}")),
+                false => AptError::Gone { name, left_out },
+            });
+        };
+        if self.options.offline {
+            return Err(AptError::Offline(format!("the package {name}")));
+        }
+        let folder = self.root.path.join("downloads");
+        fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
+        let part = folder.join(package.sha256.to_string());
+        let mut tell = |bytes, bytes_total| {
+            let what = package.name.to_string();
+            (self.on_event)(Event::Downloading { what, bytes, bytes_total });
+        };
+        let client = own::client(self.options)?;
+        snapshot::bring(&client, archive, package, &part, &mut tell)
+            .map_err(|trouble| AptError::Snapshot { name, archive: archive.clone(), trouble })?;
+        self.take_in(&candidate(0), &part)?;
+        Ok(candidate(size()))
     }
 
     /// Returns whether the store holds the package. A copy that the disk has damaged is removed.
@@ -161,9 +270,7 @@ pub(super) fn trouble_of(candidate: &Candidate, stderr: &str) -> Trouble {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::Package;
-
-    use super::{super::stanza::Architecture, *};
+    use super::*;
 
     fn candidate(name: &str) -> Candidate {
         let package = Package {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs, io,
     path::Path,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -11,9 +11,13 @@ use preemptlab_model::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AptError, LeftOut, LeftOutNote, Trouble, config, config::Trust, machine::Machine, run::Root,
+    AptError, LeftOut, LeftOutNote, Trouble, config,
+    config::Trust,
+    machine::Machine,
+    own::{self, Own},
+    run::{Programs, Root},
 };
-use crate::{Event, Mirror, Options, StoreError, StoreLock};
+use crate::{Event, Mirror, Options, Store, StoreError, StoreLock};
 
 /// Lists older than this are refreshed.
 const AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -36,6 +40,18 @@ const STAMP_FORMAT: u32 = 1;
 pub(crate) struct Lists {
     /// The suites that take no part.
     pub(crate) left_out: Vec<LeftOut>,
+    /// The apt that reads them.
+    pub(super) programs: Programs,
+    /// The archive that packages are downloaded from without the machine's apt.
+    pub(super) own: Option<Own>,
+}
+
+/// The way in which lists and packages come here.
+pub(super) enum Way<'a> {
+    /// Through the machine's apt: its archives, its reason to trust them and its settings.
+    Machine(&'a Mirror, &'a Trust, &'a str),
+    /// By this program alone.
+    Own(Own),
 }
 
 /// Written after the lists were refreshed.
@@ -53,45 +69,78 @@ struct Stamp {
 impl Lists {
     /// Prepares the private root and refreshes its lists where that is due or wanted.
     pub(crate) fn prepare(
-        root: &Path,
-        lock: &StoreLock,
+        here: (&Store, &StoreLock),
         options: &Options,
         on_event: &dyn Fn(Event),
     ) -> Result<Self, AptError> {
-        let machine = Machine::find(root, options.apt_config.as_deref())?;
-        let from = (&machine.mirror(options.mirror.as_deref())?, &Trust::debian()?);
-        Self::prepare_from(root, lock, from, &machine.settings(), options, on_event)
+        let root = here.0.apt();
+        let machine = match Machine::find(&root, options.apt_config.as_deref()) {
+            Err(AptError::Tool { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                let way = Way::Own(Own::of_debian(options)?);
+                return Self::prepare_from(here, way, options, on_event);
+            }
+            machine => machine?,
+        };
+        let mirror = machine.mirror(options.mirror.as_deref())?;
+        let (trust, settings) = (Trust::debian(&root)?, machine.settings());
+        Self::prepare_from(here, Way::Machine(&mirror, &trust, &settings), options, on_event)
     }
 
     pub(super) fn prepare_from(
-        root: &Path,
-        lock: &StoreLock,
-        (mirror, trust): (&Mirror, &Trust),
-        settings: &str,
+        (store, lock): (&Store, &StoreLock),
+        way: Way<'_>,
         options: &Options,
         on_event: &dyn Fn(Event),
     ) -> Result<Self, AptError> {
+        let root = &*store.apt();
         for folder in FOLDERS {
             let folder = root.join(folder);
             fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
         }
+        let in_sources = Own::in_sources();
+        let (mirror, trust, settings) = match &way {
+            Way::Machine(mirror, trust, settings) => (*mirror, *trust, (*settings).to_owned()),
+            Way::Own(_) => (&in_sources, &Trust::Checked, Own::settings(root)?),
+        };
         let all = config::sources(mirror, trust, |_| true);
-        let conf = config::apt_conf(root, options.allow_expired, settings);
+        let conf = config::apt_conf(root, options.allow_expired, &settings);
         config::write(&root.join("apt.conf"), &conf)?;
-        config::write(&root.join("preferences"), &config::preferences())?;
+        config::write(&root.join("preferences"), config::preferences())?;
         config::write(&root.join("status"), "")?;
         let sources_path = root.join("sources.d/debian.sources");
 
         let stamp_path = root.join("refreshed.json");
-        let inputs = Digest::of_json(&(&all, options.allow_expired));
+        let inputs = match &way {
+            Way::Machine(..) => Digest::of_json(&(&all, options.allow_expired)),
+            Way::Own(own) => {
+                let Mirror { main, security } = own.mirror();
+                Digest::of_json(&(&all, options.allow_expired, main, security))
+            }
+        };
         let stamp = Stamp::read(&stamp_path).filter(|stamp| stamp.inputs == inputs);
-        let apt = Root { path: root, lock };
+        let is_fresh = |stamp: &Stamp| !options.refresh && stamp.is_fresh(SystemTime::now());
         let mut left_out = match stamp {
-            Some(stamp) if !options.refresh && stamp.is_fresh(SystemTime::now()) => stamp.left_out,
+            Some(stamp) if options.offline || is_fresh(&stamp) => stamp.left_out,
+            None if options.offline => {
+                return Ok(Self { left_out: Vec::new(), programs: Programs::None, own: None });
+            }
             _ => {
                 config::write(&sources_path, &all)?;
                 on_event(Event::Refreshing);
-                let (left_out, final_) = refresh(&apt, mirror, on_event)?;
+                let (left_out, final_) = match &way {
+                    Way::Machine(mirror, ..) => {
+                        let apt = Root { path: root, lock, programs: &Programs::Machine };
+                        judged(mirror, refresh(&apt)?, on_event)?
+                    }
+                    Way::Own(own) => {
+                        let troubles = own.refresh(root, options);
+                        let is_there = |suite: &&str| own::list_of(root, suite).is_file();
+                        let present =
+                            config::suites().filter(is_there).map(str::to_owned).collect();
+                        let found = Found { troubles, present, unnamed: Trouble::Missing };
+                        judged(own.mirror(), found, on_event)?
+                    }
+                };
                 if final_ {
                     let stamp = Stamp::new(inputs, left_out.clone());
                     let json = serde_json::to_string(&stamp).map_err(std::io::Error::from);
@@ -104,29 +153,47 @@ impl Lists {
         left_out.sort_by(|a, b| a.suite.cmp(&b.suite));
         // Lists of a suite that has expired since may still be here, and must not be used.
         let wanted = |suite: &str| left_out.iter().all(|out| out.suite != suite);
-        config::write(&sources_path, &config::sources(mirror, trust, wanted))?;
-        Ok(Self { left_out })
+        config::write(&sources_path, config::sources(mirror, trust, wanted))?;
+        let (programs, own) = match way {
+            Way::Machine(..) => (Programs::Machine, None),
+            Way::Own(own) => (own.programs(root, (store, lock), options, on_event)?, Some(own)),
+        };
+        Ok(Self { left_out, programs, own })
     }
 }
 
-/// Refreshes the lists. Returns the suites that cannot be used, and whether trying again soon
-/// would make no difference.
-fn refresh(
-    apt: &Root<'_>,
-    mirror: &Mirror,
-    on_event: &dyn Fn(Event),
-) -> Result<(Vec<LeftOut>, bool), AptError> {
+/// The state of the lists after a refresh.
+struct Found {
+    /// The suites that could not be refreshed.
+    troubles: Vec<LeftOut>,
+    /// The suites whose lists are here, of whatever age.
+    present: BTreeSet<String>,
+    /// The cause for a suite that is neither here nor among the troubles.
+    unnamed: Trouble,
+}
+
+/// Refreshes the lists through the machine's apt.
+fn refresh(apt: &Root<'_>) -> Result<Found, AptError> {
     let output = apt.run("apt-get", &["update", "-q"])?;
     let troubles = troubles(&output.stdout, &output.stderr);
     let targets = ["indextargets", "--format", "$(RELEASE)", "Created-By: Packages"];
     let listed = apt.run("apt-get", &targets)?;
-    let present: BTreeSet<_> = listed.stdout.lines().collect();
+    let present = listed.stdout.lines().map(str::to_owned).collect();
 
     // A full disk hits every suite, and only some of them with words.
     let unnamed = match troubles.iter().any(|out| out.trouble == Trouble::DiskFull) {
         true => Trouble::DiskFull,
         false => Trouble::classify(&output.stderr),
     };
+    Ok(Found { troubles, present, unnamed })
+}
+
+/// Returns the suites that cannot be used, and whether trying again soon would make no difference.
+fn judged(
+    mirror: &Mirror,
+    Found { troubles, present, unnamed }: Found,
+    on_event: &dyn Fn(Event),
+) -> Result<(Vec<LeftOut>, bool), AptError> {
     let mut left_out = Vec::new();
     let mut is_final = true;
     for suite in config::suites() {

@@ -9,7 +9,7 @@ use std::{
 use preemptlab_model::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::{AptError, Trouble};
+use super::{AptError, Trouble, run::PROGRAMS};
 use crate::{
     Mirror,
     distribution::debian::mirror::Archives,
@@ -39,10 +39,6 @@ const SOURCES: [&str; 5] = [
     "Dir::Etc::sourceparts/d",
     "Dir::State::lists/d",
 ];
-
-/// Programs that answer, whose versions matter too.
-pub(super) const PROGRAMS: [&str; 3] =
-    ["/usr/bin/apt-cache", "/usr/bin/apt-config", "/usr/bin/apt-get"];
 
 /// Configuration of the machine's apt.
 #[derive(Debug, Serialize, Deserialize)]

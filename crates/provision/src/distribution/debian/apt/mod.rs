@@ -7,7 +7,9 @@ mod every;
 mod fetch;
 mod lists;
 mod machine;
+mod own;
 mod run;
+mod snapshot;
 mod stanza;
 #[cfg(test)]
 mod tests;
@@ -34,7 +36,7 @@ pub use self::{
 };
 use super::names;
 use crate::{
-    Event, Store, StoreLock,
+    Event, Options, Store, StoreLock,
     distribution::{Build, Distribution},
 };
 
@@ -45,6 +47,7 @@ pub(crate) struct Apt<'a> {
     answers: Answers<'a>,
     lists: &'a Lists,
     guest: &'static Platform,
+    options: &'a Options,
     on_event: &'a dyn Fn(Event),
 }
 
@@ -55,10 +58,11 @@ impl<'a> Apt<'a> {
         (path, lock): (&'a std::path::Path, &'a StoreLock),
         lists: &'a Lists,
         guest: &'static Platform,
+        options: &'a Options,
         on_event: &'a dyn Fn(Event),
     ) -> Self {
-        let root = Root { path, lock };
-        Self { store, root, answers: Answers::new(store, root), lists, guest, on_event }
+        let root = Root { path, lock, programs: &lists.programs };
+        Self { store, root, answers: Answers::new(store, root), lists, guest, options, on_event }
     }
 
     fn show_all(&self, wanted: &[Wanted]) -> Result<Vec<Candidate>, AptError> {
@@ -165,11 +169,19 @@ impl Distribution for Apt<'_> {
 
     fn exact(&self, packages: &[Package]) -> Result<Vec<Candidate>, AptError> {
         let wanted: Vec<Wanted> = packages.iter().map(Wanted::exactly).collect();
-        let candidates = self.show_all(&wanted)?;
-        match candidates.iter().zip(packages).find(|(found, package)| found.package != **package) {
-            Some((_, package)) => Err(self.missing(&Wanted::exactly(package))),
-            None => Ok(candidates),
-        }
+        let offered = match self.find_all(&wanted) {
+            // Without lists the store may still have them.
+            Err(AptError::Offline(_)) => vec![None; packages.len()],
+            offered => offered?,
+        };
+        offered
+            .into_iter()
+            .zip(packages)
+            .map(|(found, package)| match found.filter(|found| found.package == *package) {
+                Some(found) => Ok(found),
+                None => self.kept(package),
+            })
+            .collect()
     }
 
     fn closure(&self, names: &[&str], assumed: &[&str]) -> Result<Vec<Candidate>, AptError> {

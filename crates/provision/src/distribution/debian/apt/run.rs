@@ -1,22 +1,66 @@
 use std::{
     io::{self, BufRead, BufReader, Read, Seek},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::{AptError, wanted::Wanted};
-use crate::{StoreError, StoreLock, process::tied};
+use crate::{StoreError, StoreLock, platform::HOST, process::tied};
+
+/// The machine's programs that answer, whose versions matter.
+pub(super) const PROGRAMS: [&str; 3] =
+    ["/usr/bin/apt-cache", "/usr/bin/apt-config", "/usr/bin/apt-get"];
 
 /// More than apt says in any one run, in bytes.
 const OUTPUT_BYTES_MAX: u64 = 64 << 20;
+
+/// The apt that reads a private root.
+#[derive(Debug)]
+pub(super) enum Programs {
+    /// The machine's own.
+    Machine,
+    /// That of Debian 13, unpacked into this folder. It only answers.
+    Unpacked(PathBuf),
+    /// None, since there are no lists to read and nothing may be downloaded.
+    None,
+}
+
+impl Programs {
+    /// Returns the command of a program.
+    fn command(&self, program: &'static str) -> Result<Command, AptError> {
+        match self {
+            Self::Machine => Ok(Command::new(program)),
+            Self::Unpacked(tree) => {
+                // Through the loader and with the libraries of the same tree, as the machine's may be older,
+                // or of another C library.
+                let libraries = tree.join("usr/lib").join(HOST.triplet);
+                let mut command = Command::new(libraries.join(HOST.loader));
+                command.args(["--inhibit-cache", "--library-path"]).arg(&libraries);
+                command.arg(tree.join("usr/bin").join(program));
+                Ok(command)
+            }
+            Self::None => Err(AptError::Offline("lists of packages".to_owned())),
+        }
+    }
+
+    /// Returns the files on which its answers depend.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Machine => PROGRAMS.map(PathBuf::from).into(),
+            Self::Unpacked(tree) => vec![tree.join("usr/bin/apt-get")],
+            Self::None => Vec::new(),
+        }
+    }
+}
 
 /// A private apt root, locked.
 #[derive(Clone, Copy)]
 pub(super) struct Root<'a> {
     pub(super) path: &'a Path,
     pub(super) lock: &'a StoreLock,
+    pub(super) programs: &'a Programs,
 }
 
 /// Output of a program of apt.
@@ -56,7 +100,7 @@ impl Root<'_> {
         let tool = |source| AptError::Tool { program, source };
         // A file, and no second pipe that could fill up while the first is read.
         let mut complaints = tempfile::tempfile_in(self.path).map_err(io)?;
-        let mut command = Command::new(program);
+        let mut command = self.programs.command(program)?;
         command
             .args(arguments.iter().map(AsRef::as_ref))
             .current_dir(folder)

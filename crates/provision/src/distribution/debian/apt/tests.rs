@@ -8,7 +8,7 @@ use std::{
 
 use preemptlab_model::{Arch, Digest};
 
-use super::{config::Trust, *};
+use super::{config::Trust, lists::Way, *};
 use crate::{Mirror, Options, distribution::deb};
 
 /// An archive and a store.
@@ -75,10 +75,11 @@ impl Fixture {
         let mirror = Mirror { main: url.clone(), security: format!("{url}-security") };
         let root = self.store.apt();
         let lock = self.store.lock(&on_event).unwrap();
-        let result = Lists::prepare_from(&root, &lock, (&mirror, trust), "", options, &on_event)
-            .and_then(|lists| {
+        let way = Way::Machine(&mirror, trust, "");
+        let result =
+            Lists::prepare_from((&self.store, &lock), way, options, &on_event).and_then(|lists| {
                 let guest = Arch::Amd64.platform();
-                work(&Apt::new(&self.store, (&root, &lock), &lists, guest, &on_event))
+                work(&Apt::new(&self.store, (&root, &lock), &lists, guest, options, &on_event))
             });
         (result, events.into_inner())
     }
