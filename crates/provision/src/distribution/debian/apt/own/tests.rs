@@ -432,7 +432,6 @@ fn versions_that_the_mirror_no_longer_has_come_from_a_snapshot_archive() {
     assert_eq!(exact(Some(snapshots(files.clone(), |_| None))).unwrap().len(), 40);
     // What the store has needs no archive.
     assert_eq!(exact(None).unwrap().len(), 40);
-    let _ = snapshot::files(b"{}");
 }
 
 #[test]
@@ -446,6 +445,12 @@ fn answers_of_a_snapshot_archive_are_read_with_care() {
          \"fileinfo\": {{\"{a}\": [{{\"size\": 7}}], \"{b}\": [{{\"size\": 7}}]}}}}"
     );
     assert_eq!(read(&answer), Ok(vec![(a, 7)]));
+    for address in ["http://m.invalid/", "http://127.0.0.1.m.invalid:80/", "ftp://127.0.0.1:1/"] {
+        assert!(!snapshot::is_unchanged(address), "{address}");
+    }
+    assert!(
+        snapshot::is_unchanged("https://m.invalid/") && snapshot::is_unchanged("http://[::1]:80/")
+    );
     for text in ["", "[]", "{\"result\": 1}", "{\"result\": [{}]}"] {
         assert!(matches!(read(text), Err(Trouble::Other(_))), "{text}");
     }
