@@ -137,8 +137,8 @@ impl Capsule {
         let own = Lab {
             store: Some(root),
             cache: None,
-            // The store has all that is asked for, so that no mirror is asked.
-            packages: Options::default(),
+            // The store has all that is asked for.
+            packages: Options { offline: true, ..Options::default() },
             qemu: None,
             jobs: lab.jobs,
             allow_build_scripts: false,
