@@ -442,7 +442,7 @@ fn kinds_of_kernels_are_known_to_their_grammar_and_their_sources_alone() {
         sources(&crate_path.join("src"), &mut files);
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
-            for kind in ["Packaged", "Source", "File", "Tree", "Git"] {
+            for kind in ["Package", "Packaged", "Source", "File", "Tree", "Git"] {
                 let matched = text.contains(&format!("KernelRef::{kind}"));
                 assert!(!matched, "{} knows KernelRef::{kind}", file.display());
             }

@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 
 use common::Desk;
+use preemptlab_testkit::packages::{Kind, Package};
 
 const SMALL: &str = r#"format = 1
 name = "small"
@@ -30,7 +31,30 @@ fn a_mistake_in_an_experiment_is_shown_in_its_line() {
 
 #[test]
 fn a_kernel_that_cannot_be_is_refused_before_any_download() {
-    desk().replays("kernels");
+    let desk = desk();
+    let image = "./boot/vmlinuz-6.12.1";
+    let of = |name: &str, arch: &str| Package::new(name, "6.12.1-1", arch);
+    let modules = of("linux-modules-6.12.1", "amd64").with("./lib/modules/6.12.1/a.ko.xz", b"");
+    let meta = of("linux-image-amd64", "amd64").needing("linux-image-6.12.1");
+    let arm64 = of("linux-image-6.12.1", "arm64").with(image, b"MZ");
+    let gzip = of("linux-image-6.12.1", "amd64").with(image, b"\x1f\x8b\x08");
+    let climbs = of("kernel-core", "x86_64").with("./lib/modules/../../../etc/passwd", b"");
+    let device = of("kernel-core", "x86_64").with_entry(image, Kind::Device, b"");
+    let aarch64 = of("kernel-core", "aarch64");
+    let files = [
+        ("modules.deb", modules.deb()),
+        ("meta.deb", meta.deb()),
+        ("arm64.deb", arm64.deb()),
+        ("gzip.deb", gzip.deb()),
+        ("short.deb", gzip.deb()[..700].to_vec()),
+        ("climbs.rpm", climbs.rpm()),
+        ("device.rpm", device.rpm()),
+        ("aarch64.rpm", aarch64.rpm()),
+    ];
+    for (name, bytes) in files {
+        fs::write(desk.path(name), bytes).unwrap();
+    }
+    desk.replays("kernels");
 }
 
 #[test]

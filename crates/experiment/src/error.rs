@@ -94,7 +94,10 @@ fn rt_kernel(text: &str) -> String {
 /// Returns an example of a value that is missing or of another type. A kernel's name of the right form
 /// says itself which part of it is wrong.
 fn missing(text: &str, message: &str, span: &Range<usize>) -> Option<String> {
-    if ["`source:", "`tree:", "`git:", "`file:"].iter().any(|begin| message.starts_with(begin)) {
+    if ["`source:", "`tree:", "`git:", "`file:", "`package:"]
+        .iter()
+        .any(|begin| message.starts_with(begin))
+    {
         return None;
     }
     let key = match message.strip_prefix("missing field `") {

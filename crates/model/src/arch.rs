@@ -19,6 +19,8 @@ pub enum Arch {
 pub struct Platform {
     /// The architecture of Debian's packages (`dpkg --print-architecture`), and the value of the key `arch`.
     pub debian: &'static str,
+    /// The architecture of rpm's packages.
+    pub rpm: &'static str,
     /// GNU's triplet, which is also the name of Debian's folder of libraries (multiarch).
     pub triplet: &'static str,
     /// Debian's package with the C compiler that makes programs of this architecture, of Debian 13.
@@ -69,6 +71,7 @@ impl Arch {
         match self {
             Self::Amd64 => &Platform {
                 debian: "amd64",
+                rpm: "x86_64",
                 triplet: "x86_64-linux-gnu",
                 compiler_package: "gcc-14-x86-64-linux-gnu",
                 loader: "ld-linux-x86-64.so.2",

@@ -8,6 +8,9 @@ use crate::{
     plain,
 };
 
+/// The most packages of one kernel: Fedora's have five.
+const PACKAGES_MAX: usize = 16;
+
 /// The longest name of a kernel, in bytes: a path and symbols fit.
 const BYTES_MAX: usize = 16 << 10;
 
@@ -38,6 +41,11 @@ pub enum KernelRef {
         image: PathBuf,
         /// A folder with the kernel's modules, as in `/lib/modules/RELEASE`.
         modules: Option<PathBuf>,
+    },
+    /// `package:FILE[,FILE...]`: a kernel in packages that somebody downloaded, `.deb` or `.rpm`.
+    Package {
+        /// Paths of the packages. One of them holds the kernel's image, the others its modules.
+        files: Vec<PathBuf>,
     },
     /// `tree:PATH[,config=BASE][,clean][,nodiff][+SYMBOL=VALUE...]`: a working tree as it is, built
     /// outside of the tree.
@@ -77,7 +85,11 @@ impl KernelRef {
                 ConfigBase::Debian(flavour) => Some(flavour),
                 ConfigBase::Lab | ConfigBase::File(_) => None,
             },
-            Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => None,
+            Self::File { .. }
+            | Self::Package { .. }
+            | Self::Tree { .. }
+            | Self::Git { .. }
+            | Self::Host { .. } => None,
         }
     }
 
@@ -87,6 +99,7 @@ impl KernelRef {
             Self::Packaged { distribution, .. } => Some(*distribution),
             Self::Source { .. }
             | Self::File { .. }
+            | Self::Package { .. }
             | Self::Tree { .. }
             | Self::Git { .. }
             | Self::Host { .. } => None,
@@ -99,7 +112,11 @@ impl KernelRef {
         match self {
             Self::Packaged { distribution, .. } => Some(*distribution),
             Self::Source { .. } => Some(Distro::Debian),
-            Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => None,
+            Self::File { .. }
+            | Self::Package { .. }
+            | Self::Tree { .. }
+            | Self::Git { .. }
+            | Self::Host { .. } => None,
         }
     }
 
@@ -107,7 +124,11 @@ impl KernelRef {
     pub fn version(&self) -> Option<&str> {
         match self {
             Self::Packaged { version, .. } | Self::Source { version, .. } => Some(version),
-            Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => None,
+            Self::File { .. }
+            | Self::Package { .. }
+            | Self::Tree { .. }
+            | Self::Git { .. }
+            | Self::Host { .. } => None,
         }
     }
 
@@ -130,9 +151,11 @@ impl KernelRef {
                 let name = self.to_string().replacen(version, "", 1).replacen("source:", "", 1);
                 format!("source {name}").trim_end().to_owned()
             }
-            Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => {
-                "others".to_owned()
-            }
+            Self::File { .. }
+            | Self::Package { .. }
+            | Self::Tree { .. }
+            | Self::Git { .. }
+            | Self::Host { .. } => "others".to_owned(),
         }
     }
 
@@ -143,7 +166,12 @@ impl KernelRef {
             Some(version) => version.to_owned(),
             None => {
                 // The end of a path or of a revision tells more than its beginning.
-                let name = self.to_string();
+                let name = match self {
+                    Self::Package { files } => {
+                        files.first().map_or_else(String::new, |file| file.display().to_string())
+                    }
+                    _ => self.to_string(),
+                };
                 let end = name.rsplit(['/', '@', ':']).next().unwrap_or(&name);
                 plain::line(end).into_owned()
             }
@@ -168,6 +196,7 @@ impl KernelRef {
             Self::Packaged { .. }
             | Self::Source { .. }
             | Self::File { .. }
+            | Self::Package { .. }
             | Self::Tree { .. }
             | Self::Git { .. } => None,
         }
@@ -179,12 +208,15 @@ impl KernelRef {
             Self::Source { configured, .. }
             | Self::Tree { configured, .. }
             | Self::Git { configured, .. } => Some(&configured.symbols),
-            Self::Packaged { .. } | Self::File { .. } | Self::Host { .. } => None,
+            Self::Packaged { .. }
+            | Self::File { .. }
+            | Self::Package { .. }
+            | Self::Host { .. } => None,
         }
     }
 
-    /// Returns the same version and symbols in another flavour. A kernel in a file, one from a tree,
-    /// an installed kernel and one whose configuration is not Debian's have one flavour and stay the
+    /// Returns the same version and symbols in another flavour. A kernel in a file or in
+    /// packages of the user's own, one from a tree, an installed kernel and one whose configuration is not Debian's have one flavour and stay the
     /// same.
     #[must_use]
     pub fn in_flavour(&self, flavour: Flavour) -> Self {
@@ -199,6 +231,7 @@ impl KernelRef {
                 Self::Source { version, configured }
             }
             other @ (Self::File { .. }
+            | Self::Package { .. }
             | Self::Tree { .. }
             | Self::Git { .. }
             | Self::Host { .. }) => other,
@@ -284,6 +317,24 @@ fn read(text: &str) -> Result<KernelRef, ParseKernelRefError> {
             }
             Ok(KernelRef::File { image: image.into(), modules })
         }
+        Some(("package", list)) => {
+            let files = split_packages(list).ok_or_else(|| {
+                error(
+                    "paths that end with `.deb` or `.rpm`, with commas between them, are expected \
+                     after `package:`, as in `package:linux-image.deb,linux-modules.deb`",
+                )
+            })?;
+            if list.contains(plain::is_steering) {
+                return Err(error("a path holds a character that cannot be shown"));
+            }
+            if files.len() > PACKAGES_MAX {
+                return Err(error("it names more than 16 packages"));
+            }
+            if files.iter().enumerate().any(|(place, file)| files[..place].contains(file)) {
+                return Err(error("it names a package twice"));
+            }
+            Ok(KernelRef::Package { files })
+        }
         Some(("tree", name)) => {
             let name = split_tree(text, "tree:", name)?;
             if name.path.is_empty() {
@@ -317,10 +368,31 @@ fn read(text: &str) -> Result<KernelRef, ParseKernelRefError> {
         }
         None if text == "host" => Ok(KernelRef::Host { release: None }),
         _ => Err(error(
-            "it must start with `debian:`, `source:`, `tree:`, `git:` or `file:`, as in \
+            "it must start with `debian:`, `source:`, `tree:`, `git:`, `file:` or `package:`, as in \
                  `debian:6.12-rt`, or be `host`",
         )),
     }
+}
+
+/// Splits a list of packages at the commas behind their endings: a path may hold others. Returns `None`
+/// where a path is not that of a package.
+fn split_packages(list: &str) -> Option<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut start = 0;
+    let ends = list.match_indices(',').map(|(comma, _)| comma).chain([list.len()]);
+    for end in ends {
+        if is_package_file(&list[start..end]) {
+            files.push(list[start..end].into());
+            start = end + 1;
+        }
+    }
+    (start == list.len() + 1).then_some(files)
+}
+
+/// Returns whether a path ends as that of a package does.
+fn is_package_file(path: &str) -> bool {
+    let name = path.strip_suffix(".deb").or_else(|| path.strip_suffix(".rpm"));
+    name.is_some_and(|name| !name.is_empty() && !name.ends_with('/'))
 }
 
 /// Reads the name of a packaged kernel behind the word of its distribution.
@@ -371,10 +443,13 @@ fn suggested(
 /// Returns the kernel from source that a text without a valid name probably means.
 fn meant_built(text: &str) -> Option<String> {
     let name = match text.split_once(':') {
-        Some(("tree" | "git" | "source", _)) => return None,
+        Some(("tree" | "git" | "source" | "package", _)) => return None,
         // Only kernels that are built are configured.
         Some(("debian", rest)) => format!("source:{rest}"),
-        Some((word, rest)) => format!("{}:{rest}", nearest(word, ["tree", "git", "source"])?),
+        Some((word, rest)) => {
+            format!("{}:{rest}", nearest(word, ["tree", "git", "source", "package"])?)
+        }
+        None if is_package_file(text) => format!("package:{text}"),
         None if text.starts_with(['.', '/']) => format!("tree:{text}"),
         None => format!("source:{text}"),
     };
@@ -411,7 +486,7 @@ fn meant(text: &str) -> Option<String> {
 
 /// Returns whether a text can be a kernel's release, which becomes a part of paths and of package
 /// names.
-fn is_release(text: &str) -> bool {
+pub fn is_release(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".+~_-".contains(c);
     text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_plain)
 }
@@ -450,6 +525,10 @@ impl fmt::Display for KernelRef {
             Self::File { image, modules: None } => write!(f, "file:{}", image.display()),
             Self::File { image, modules: Some(modules) } => {
                 write!(f, "file:{},modules={}", image.display(), modules.display())
+            }
+            Self::Package { files } => {
+                let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+                write!(f, "package:{}", files.join(","))
             }
         }
     }
@@ -533,6 +612,13 @@ mod tests {
             ("host", KernelRef::Host { release: None }),
             ("host:6.1.0-37-amd64", KernelRef::Host { release: Some("6.1.0-37-amd64".into()) }),
             ("file:b,modules=m", KernelRef::File { image: "b".into(), modules: Some("m".into()) }),
+            ("package:a.deb", KernelRef::Package { files: vec!["a.deb".into()] }),
+            (
+                "package:/k/a,b_1.deb,./c.rpm,d.deb.deb",
+                KernelRef::Package {
+                    files: ["/k/a,b_1.deb", "./c.rpm", "d.deb.deb"].map(Into::into).to_vec(),
+                },
+            ),
         ] {
             assert_eq!(text.parse::<KernelRef>().unwrap(), kernel);
             assert_eq!(kernel.to_string(), text);
@@ -553,6 +639,7 @@ mod tests {
             ("git:/src/linux@v7", "others", "v7"),
             ("tree:../linux", "others", "linux"),
             ("file:/b/bzImage", "others", "bzImage"),
+            ("package:/k/linux-image.deb,/k/linux-modules.deb", "others", "linux-image.deb"),
             ("host", "others", "host"),
             ("host:6.1.0-37-amd64", "others", "6.1.0-37-amd64"),
         ] {
@@ -681,6 +768,9 @@ mod tests {
             ("source/6.12-cloud", "source:6.12-cloud"),
             ("tre:../linux", "tree:../linux"),
             (".", "tree:."),
+            ("./linux-image-6.12_amd64.deb", "package:./linux-image-6.12_amd64.deb"),
+            ("kernel-core.rpm", "package:kernel-core.rpm"),
+            ("packge:a.deb,b.deb", "package:a.deb,b.deb"),
             ("/src/linux-6.12", "tree:/src/linux-6.12"),
             ("gti:.@HEAD", "git:.@HEAD"),
             ("tree:.,confg=debian+A=y", "tree:.,config=debian+A=y"),
@@ -759,6 +849,16 @@ mod tests {
             "git:.@HEAD,clean",
             "git:.@HEAD,nodiff",
             "git:.@$(x)",
+            "package:",
+            "package:.deb",
+            "package:/k/.deb",
+            "package:bzImage",
+            "package:a.deb,",
+            "package:,a.deb",
+            "package:a.deb,,b.deb",
+            "package:a.deb,b.tar",
+            "package:a.deb,b.deb,a.deb",
+            "package:a\u{202e}b.deb",
             "host:",
             "host:../x",
             "host:6.1 quiet",

@@ -63,7 +63,7 @@ pub use distro::Distro;
 pub use flavour::Flavour;
 pub use histogram::{Histogram, Ranked};
 pub use kconfig::KernelConfig;
-pub use kernel::{Kernel, KernelRef, ParseKernelRefError};
+pub use kernel::{Kernel, KernelRef, ParseKernelRefError, is_release};
 pub use kernel_tree::{ConfigBase, Configured, KernelSource};
 pub use label::Label;
 pub use machine::Machine;

@@ -1,6 +1,6 @@
 //! Entry points of the parsers of outside data, for the fuzzer.
 
-use std::{fs, path::Path, sync::LazyLock};
+use std::{fs, io, path::Path, sync::LazyLock};
 
 use crate::{
     Keys, Release, capsule,
@@ -13,6 +13,7 @@ use crate::{
         },
     },
     kernel::ktree,
+    package::{Bounds, Kind, PackageFault, open},
     signed_text,
     store::seed,
 };
@@ -67,4 +68,20 @@ pub fn capsule(bytes: &[u8], folder: &Path) {
 /// Reads bytes in every way in which git's answers and the files of a repository are read.
 pub fn git(bytes: &[u8]) {
     ktree::read_in_every_way(bytes);
+}
+
+/// Reads bytes as a package's file, with all that it unpacks to.
+pub fn package_file(bytes: &[u8]) {
+    let Ok(opened) = open(bytes) else { return };
+    let _ = opened.each(Bounds { bytes: 4 << 20, entries: 1_000 }, |item, content| {
+        let parts: Vec<&str> = item.path.split('/').collect();
+        assert!(!parts.iter().any(|part| matches!(*part, "" | "." | "..")), "{item:?}");
+        if item.kind != Kind::File {
+            return Ok(());
+        }
+        let length = io::copy(content, &mut io::sink());
+        let length = length.map_err(|error| PackageFault::Damaged(error.to_string()))?;
+        assert!(length <= item.bytes, "{item:?} has {length} bytes");
+        Ok::<_, PackageFault>(())
+    });
 }

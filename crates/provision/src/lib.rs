@@ -18,6 +18,7 @@ pub mod hostile;
 mod image;
 mod kernel;
 mod options;
+mod package;
 mod platform;
 mod process;
 mod programs;
@@ -40,6 +41,7 @@ pub use kernel::{
     Repository, StopReason, Stranger, TreeError, Who, alternates,
 };
 pub use options::Options;
+pub use package::PackageFault;
 pub use programs::ProgramError;
 pub use provision::{Provision, check_owner};
 pub use qemu::{Qemu, QemuError};

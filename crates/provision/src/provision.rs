@@ -13,7 +13,7 @@ use crate::{
         self,
         kbuild::{BuiltWith, Kit},
         kmod::{self, Headers},
-        modules::{self, ModuleSource},
+        modules::{self, ModuleSource, Origin},
     },
     programs, qemu,
     supplies::Supplies,
@@ -139,6 +139,20 @@ impl<'a> Provision<'a> {
             return Err(KernelError::NotAgain("another build has its name now"));
         }
         Ok(kernel)
+    }
+
+    /// Brings the image here that a recording was made with. Where the store has it, that one counts, but
+    /// for a kernel in packages of the user's own: another file under their name is an error.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`], also where another kernel has its name now.
+    pub fn kernel_image_again(&self, recorded: &Kernel) -> Result<PathBuf, KernelError> {
+        let path = self.supplies.store.kernel_image(recorded.image_sha256);
+        match path.exists() && !kernel::source(&recorded.name).names_packages() {
+            true => Ok(path),
+            false => Ok(self.kernel_again(recorded)?.image),
+        }
     }
 
     /// Returns whether a name means files of the user's own, which may change behind a recording.
@@ -278,14 +292,18 @@ impl<'a> Provision<'a> {
                 Err(ModuleError::NoModules { name: (*first).to_owned(), reason: reason.clone() })
             }
             ModuleSource::Folder(folder) => {
-                modules::load(folder, &folder.join("modules.builtin"), names, None)
+                let builtin = folder.join("modules.builtin");
+                modules::load(folder, &builtin, names, Origin::Folder)
             }
             ModuleSource::Package { candidate, builtin } => {
                 let Supplies { store, on_event, .. } = &self.supplies;
                 let folder = self.supplies.ask(|distribution, lock| {
                     modules::unpacked(distribution, store, lock, candidate, on_event)
                 })?;
-                modules::load(&folder, builtin, names, Some(&candidate.package))
+                modules::load(&folder, builtin, names, Origin::Package(&candidate.package))
+            }
+            ModuleSource::Unpacked { folder, builtin, place, further } => {
+                modules::load(folder, builtin, names, Origin::Files { place, further })
             }
         }
     }

@@ -1,6 +1,7 @@
-//! Cells, recordings and traces that tests are made of.
+//! Cells, recordings, traces and packages that tests are made of.
 
 mod cell;
+pub mod packages;
 pub mod recorded;
 #[cfg(feature = "traced")]
 pub mod traced;

@@ -112,6 +112,29 @@ A vmlinux in the place of a bzImage.
     │ arch/x86/boot/bzImage of a build, or a /boot/vmlinuz
   [2]
 
+Files of packages without a kernel that can be booted. bad_input.rs makes them.
+
+  $ preemptlab run small.toml --kernel package:bzImage
+  $ preemptlab run small.toml --kernel package:meta.deb,meta.deb
+  $ preemptlab run small.toml --kernel ./meta.deb
+  $ preemptlab run small.toml --kernel package:meta.deb
+  $ sed 's/debian:6.12/package:modules.deb/' small.toml > bad.toml
+  $ alike 'run,run -n' bad.toml --set mirror=http://127.0.0.1:9/debian
+  $ preemptlab run small.toml --kernel package:arm64.deb
+  $ preemptlab run small.toml --kernel package:aarch64.rpm
+  $ preemptlab run small.toml --kernel package:gzip.deb
+  $ preemptlab run small.toml --kernel package:short.deb
+  $ preemptlab run small.toml --kernel package:climbs.rpm
+  $ preemptlab run small.toml --kernel package:device.rpm
+  $ printf 'MZ' > text.deb
+  $ preemptlab run small.toml --kernel package:text.deb
+  $ mkdir folder.deb
+  $ preemptlab run small.toml --kernel package:folder.deb
+  $ mkfifo pipe.rpm
+  $ preemptlab run small.toml --kernel package:pipe.rpm
+  $ preemptlab run small.toml --kernel package:absent.deb
+  $ ls store/unpacked store/kernels
+
 Folders that are no kernel source; the commands of a Makefile are not executed.
 
   $ mkdir -p linux/kernel/sched

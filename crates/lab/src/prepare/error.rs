@@ -200,7 +200,11 @@ impl PrepareError {
                             AptError::Name(_) | AptError::Unknown { .. }
                         ))
                 )
-                | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
+                | Self::Kernel(
+                    KernelError::Own { .. }
+                        | KernelError::BzImage { .. }
+                        | KernelError::Package { .. }
+                )
         ) || matches!(
             self,
             Self::Kernel(KernelError::Build(KbuildError::Tree(error)))

@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use preemptlab_backend_qemu::{Artifacts, check_allowed};
 use preemptlab_experiment::{Derived, Experiment, Manifest};
 use preemptlab_model::{BackendKind, Kernel};
-use preemptlab_provision::{Provision, ProvisionedKernel};
+use preemptlab_provision::{KernelError, Provision, ProvisionedKernel};
 use preemptlab_recording::{Image, QemuUsed};
 
 use super::{Preparation, PrepareError, Prepared};
@@ -29,9 +29,8 @@ impl Preparation<'_> {
         let is_host = manifest.backend == BackendKind::Host;
         // The machine boots its own kernel.
         for kernel in manifest.kernels.iter().filter(|_| !is_host) {
-            let path = self.provision.store().kernel_image(kernel.image_sha256);
-            let path = if path.exists() { path } else { self.kernel_again(kernel)?.image };
-            artifacts.insert(kernel.image_sha256, path);
+            let path = self.provision.kernel_image_again(kernel);
+            artifacts.insert(kernel.image_sha256, path.map_err(gone(kernel))?);
         }
         for image in &manifest.images {
             let path = self.provision.store().image(image.sha256);
@@ -77,6 +76,16 @@ impl Preparation<'_> {
                 present.image_sha256.short()
             )));
         }
+        // Packages have more in them than the image.
+        let mut packages = recorded.packages.iter().zip(&present.packages);
+        if let Some((was, is)) = packages.find(|(was, is)| was.sha256 != is.sha256) {
+            return Err(changed(format!(
+                "the SHA-256 of its package {} was {}, and is {}",
+                was.name,
+                was.sha256.short(),
+                is.sha256.short()
+            )));
+        }
         // An equal image is an equal kernel, whatever its commit is called now.
         if (Kernel { source: None, ..present }) != (Kernel { source: None, ..recorded.clone() }) {
             return Err(changed("its configuration was changed".to_owned()));
@@ -114,11 +123,7 @@ impl Preparation<'_> {
     }
 
     fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, PrepareError> {
-        self.provision.kernel_again(recorded).map_err(|error| PrepareError::KernelGone {
-            name: recorded.name.clone(),
-            release: recorded.release.clone(),
-            reason: error.to_string(),
-        })
+        self.provision.kernel_again(recorded).map_err(gone(recorded))
     }
 
     fn image_again(&self, manifest: &Manifest, recorded: &Image) -> Result<(), PrepareError> {
@@ -132,6 +137,21 @@ impl Preparation<'_> {
         let workload = workload.get(recorded.workload.as_str()).ok_or(PrepareError::OtherImage)?;
         let image = self.build_image(&modules, &packages, workload)?;
         if image.sha256 == recorded.sha256 { Ok(()) } else { Err(PrepareError::OtherImage) }
+    }
+}
+
+/// Returns a function that says which recorded kernel cannot be had, for `map_err`. No mirror has the
+/// files of the user's own.
+fn gone(recorded: &Kernel) -> impl FnOnce(KernelError) -> PrepareError {
+    let name = recorded.name.clone();
+    move |error| match error {
+        KernelError::Own { .. } | KernelError::Package { .. } => {
+            PrepareError::Changed { what: name.to_string(), how: error.to_string() }
+        }
+        error => {
+            let release = recorded.release.clone();
+            PrepareError::KernelGone { name, release, reason: error.to_string() }
+        }
     }
 }
 

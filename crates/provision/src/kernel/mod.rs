@@ -7,6 +7,7 @@ pub(crate) mod kmod;
 pub(crate) mod ktree;
 pub(crate) mod modules;
 mod offers;
+mod package;
 mod packaged;
 mod provisioned;
 mod source;
@@ -18,8 +19,8 @@ use preemptlab_model::KernelRef;
 #[cfg(test)]
 pub(crate) use self::provisioned::keep_image;
 use self::{
-    file::OwnFile, host::OfHost, packaged::Packaged, provisioned::KernelSource, source::FromSource,
-    tree::OwnTree,
+    file::OwnFile, host::OfHost, package::OfPackages, packaged::Packaged,
+    provisioned::KernelSource, source::FromSource, tree::OwnTree,
 };
 pub use self::{
     kbuild::KbuildError,
@@ -46,6 +47,7 @@ pub(crate) fn source(name: &KernelRef) -> Box<dyn KernelSource + '_> {
         KernelRef::File { image, modules } => {
             Box::new(OwnFile { image, modules: modules.as_deref() })
         }
+        KernelRef::Package { files } => Box::new(OfPackages { name, files }),
         KernelRef::Tree { path, configured, clean, nodiff } => {
             let (clean, nodiff) = (*clean, *nodiff);
             Box::new(OwnTree { name, path, revision: None, configured, clean, nodiff })

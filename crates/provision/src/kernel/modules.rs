@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The largest module that is read, unpacked, in bytes.
-const MODULE_BYTES_MAX: u64 = 256 << 20;
+pub(super) const MODULE_BYTES_MAX: u64 = 256 << 20;
 
 /// Depth to which a folder of modules is searched.
 const DEPTH_MAX: u32 = 32;
@@ -50,6 +50,28 @@ pub(crate) enum ModuleSource {
         /// Path of the kernel's `modules.builtin`.
         builtin: PathBuf,
     },
+    /// The modules were in packages of the user's own, and are unpacked.
+    Unpacked {
+        /// Folder with the modules.
+        folder: PathBuf,
+        /// Path of the kernel's `modules.builtin`.
+        builtin: PathBuf,
+        /// The kernel of the packages, in words.
+        place: String,
+        /// Advice about modules that are missing, to follow a message; empty where there is none.
+        further: String,
+    },
+}
+
+/// Origin of modules, for records and messages.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'a> {
+    /// A folder of the user's own or of a build.
+    Folder,
+    /// A package of a distribution.
+    Package(&'a Package),
+    /// Packages of the user's own, in words, with advice about modules that are missing.
+    Files { place: &'a str, further: &'a str },
 }
 
 /// Reason why modules cannot be provided.
@@ -64,12 +86,14 @@ pub enum ModuleError {
         reason: String,
     },
     /// The kernel has no such module.
-    #[error("{place} has no module `{name}`, and it is not built in")]
+    #[error("{place} has no module `{name}`, and it is not built in{further}")]
     Unknown {
         /// Name of the module.
         name: String,
         /// The package or the folder that was searched.
         place: String,
+        /// Advice, to follow the message; empty where there is none.
+        further: String,
     },
     /// The module is damaged.
     #[error("the module `{}` cannot be read: {reason}", path.display())]
@@ -133,7 +157,7 @@ pub(crate) fn load(
     folder: &Path,
     builtin: &Path,
     names: &[&str],
-    package: Option<&Package>,
+    origin: Origin<'_>,
 ) -> Result<Vec<Module>, ModuleError> {
     let mut files = BTreeMap::new();
     index(folder, DEPTH_MAX, &mut files).map_err(|error| unreadable(folder, error.to_string()))?;
@@ -142,7 +166,7 @@ pub(crate) fn load(
     let builtin = String::from_utf8_lossy(&builtin);
     let builtin = builtin.lines().filter_map(|line| module_name(Path::new(line))).collect();
     let mut loader =
-        Loader { folder, files, builtin, package, entered: BTreeSet::new(), loaded: Vec::new() };
+        Loader { folder, files, builtin, origin, entered: BTreeSet::new(), loaded: Vec::new() };
     for name in names {
         loader.load(&name.replace('-', "_"))?;
     }
@@ -153,7 +177,7 @@ struct Loader<'a> {
     folder: &'a Path,
     files: BTreeMap<String, PathBuf>,
     builtin: BTreeSet<String>,
-    package: Option<&'a Package>,
+    origin: Origin<'a>,
     entered: BTreeSet<String>,
     loaded: Vec<Module>,
 }
@@ -167,11 +191,13 @@ impl Loader<'_> {
             return Err(ModuleError::Cycle(name.to_owned()));
         }
         let Some(file) = self.files.get(name) else {
-            let place = match self.package {
-                Some(package) => package.name.to_string(),
-                None => self.folder.display().to_string(),
+            let (place, further) = match self.origin {
+                Origin::Folder => (self.folder.display().to_string(), ""),
+                Origin::Package(package) => (package.name.to_string(), ""),
+                Origin::Files { place, further } => (place.to_owned(), further),
             };
-            return Err(ModuleError::Unknown { name: name.to_owned(), place });
+            let (name, further) = (name.to_owned(), further.to_owned());
+            return Err(ModuleError::Unknown { name, place, further });
         };
         let bytes = read(file).map_err(|error| unreadable(file, error.to_string()))?;
         let depends = depends(&bytes).map_err(|reason| unreadable(file, reason))?;
@@ -179,7 +205,10 @@ impl Loader<'_> {
             self.load(&dependency)?;
         }
         let path = format!("/lib/modules/{name}.ko");
-        let package = self.package.cloned();
+        let package = match self.origin {
+            Origin::Package(package) => Some(package.clone()),
+            Origin::Folder | Origin::Files { .. } => None,
+        };
         self.loaded.push(Module { name: name.to_owned(), path, bytes, package });
         Ok(())
     }
@@ -206,7 +235,7 @@ fn index(folder: &Path, depth: u32, files: &mut BTreeMap<String, PathBuf>) -> io
 }
 
 /// Returns the module's name in a path, in which `-` and `_` are the same.
-fn module_name(path: &Path) -> Option<String> {
+pub(super) fn module_name(path: &Path) -> Option<String> {
     let (name, ending) = path.file_name()?.to_str()?.split_once(".ko")?;
     ["", ".xz", ".zst", ".gz"].contains(&ending).then(|| name.replace('-', "_"))
 }
@@ -309,14 +338,15 @@ mod tests {
         let builtin = folder.path().join("modules.builtin");
         fs::write(&builtin, "kernel/lib/compiled.ko\n").unwrap();
 
-        let modules = load(folder.path(), &builtin, &["top_one", "base_b"], None).unwrap();
+        let modules =
+            load(folder.path(), &builtin, &["top_one", "base_b"], Origin::Folder).unwrap();
         let names: Vec<_> = modules.iter().map(|module| module.name.as_str()).collect();
         assert_eq!(names, ["base_a", "base_b", "middle", "top_one"]);
         assert_eq!(modules[0].path, "/lib/modules/base_a.ko");
         assert_eq!(modules[0].bytes, module(""));
-        assert!(load(folder.path(), &builtin, &["compiled"], None).unwrap().is_empty());
+        assert!(load(folder.path(), &builtin, &["compiled"], Origin::Folder).unwrap().is_empty());
         assert!(matches!(
-            load(folder.path(), &builtin, &["nothing"], None),
+            load(folder.path(), &builtin, &["nothing"], Origin::Folder),
             Err(ModuleError::Unknown { .. })
         ));
     }
@@ -328,9 +358,12 @@ mod tests {
         fs::write(folder.path().join("a.ko"), module("b")).unwrap();
         fs::write(folder.path().join("b.ko"), module("a")).unwrap();
         fs::write(folder.path().join("c.ko.xz"), b"\xfd7zXZ").unwrap();
-        assert!(matches!(load(folder.path(), &builtin, &["a"], None), Err(ModuleError::Cycle(_))));
         assert!(matches!(
-            load(folder.path(), &builtin, &["c"], None),
+            load(folder.path(), &builtin, &["a"], Origin::Folder),
+            Err(ModuleError::Cycle(_))
+        ));
+        assert!(matches!(
+            load(folder.path(), &builtin, &["c"], Origin::Folder),
             Err(ModuleError::Unreadable { .. })
         ));
     }

@@ -9,7 +9,7 @@ use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef};
 use preemptlab_symbols::BzImageError;
 
 use crate::{
-    KbuildError, LeftOut, PackageError, Store, StoreError, Stranger, TreeError,
+    KbuildError, LeftOut, PackageError, PackageFault, Store, StoreError, Stranger, TreeError,
     distribution::LeftOutNote,
     error::from_package_errors,
     kernel::{
@@ -51,6 +51,12 @@ pub(crate) trait KernelSource {
 
     /// Returns whether the name means files of the user's own, which may change behind a recording.
     fn is_own(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the recording names the packages in the user's own files. Such a file must still be
+    /// the recorded one, even where the store has the kernel.
+    fn names_packages(&self) -> bool {
         false
     }
 
@@ -133,6 +139,14 @@ pub enum KernelError {
         path: PathBuf,
         /// Reason why it is not a kernel.
         error: BzImageError,
+    },
+    /// A package in a file of the user's own holds no kernel that can be used.
+    #[error("the package `{}` {fault}", path.display())]
+    Package {
+        /// The file.
+        path: PathBuf,
+        /// Reason, a sentence about the package.
+        fault: PackageFault,
     },
     /// The packages of the kernel cannot be used.
     #[error(transparent)]

@@ -39,6 +39,7 @@ const LOCKED_FOLDERS: [&str; 10] = [
     "kernels",
     "modules",
     "configs",
+    "unpacked",
     "qemu",
     "headers",
     "toolchains",
@@ -143,6 +144,12 @@ impl Store {
     /// Returns the path of a kernel's configuration, by the hash of the package it was read from.
     pub(crate) fn config_of_package(&self, sha256: Digest) -> PathBuf {
         self.root.join("configs").join(sha256.to_string())
+    }
+
+    /// Returns the folder of a kernel's parts out of packages of the user's own, by the digest of the
+    /// packages.
+    pub(crate) fn unpacked(&self, digest: Digest) -> PathBuf {
+        self.root.join("unpacked").join(digest.to_string())
     }
 
     /// Returns the folder of an unpacked QEMU, by the digest of its build.
