@@ -4,8 +4,8 @@ A name of no kind, in the file and in an option.
 
   $ sed 's/debian:6.12/6.12/' small.toml > bad.toml
   $ preemptlab run bad.toml
-    × `6.12` names no kernel: it must start with `debian:`, `source:`, `tree:`, `git:` or `file:`,
-    │ as in `debian:6.12-rt`, or be `host`
+    × `6.12` names no kernel: it must start with `debian:`, `source:`, `tree:`, `git:`, `file:` or
+    │ `package:`, as in `debian:6.12-rt`, or be `host`
      ╭─[bad.toml:5:11]
    4 │ [factors]
    5 │ kernel = ["6.12"]
@@ -16,7 +16,7 @@ A name of no kind, in the file and in an option.
     help: did you mean `debian:6.12`?
   [2]
   $ preemptlab run small.toml --kernel elsewhere
-  error: invalid value 'elsewhere' for '--kernel <[LABEL=]KERNEL>': `elsewhere` names no kernel: it must start with `debian:`, `source:`, `tree:`, `git:` or `file:`, as in `debian:6.12-rt`, or be `host`
+  error: invalid value 'elsewhere' for '--kernel <[LABEL=]KERNEL>': `elsewhere` names no kernel: it must start with `debian:`, `source:`, `tree:`, `git:`, `file:` or `package:`, as in `debian:6.12-rt`, or be `host`
 
     tip: for example: preemptlab run studies/quick.toml --kernel debian:6.12-rt
 
@@ -115,25 +115,92 @@ A vmlinux in the place of a bzImage.
 Files of packages without a kernel that can be booted. bad_input.rs makes them.
 
   $ preemptlab run small.toml --kernel package:bzImage
+  error: invalid value 'package:bzImage' for '--kernel <[LABEL=]KERNEL>': `package:bzImage` names no kernel: paths that end with `.deb` or `.rpm`, with commas between them, are expected after `package:`, as in `package:linux-image.deb,linux-modules.deb`
+
+    tip: for example: preemptlab run studies/quick.toml --kernel debian:6.12-rt
+
+  For more information, try '--help'.
+  [2]
   $ preemptlab run small.toml --kernel package:meta.deb,meta.deb
+  error: invalid value 'package:meta.deb,meta.deb' for '--kernel <[LABEL=]KERNEL>': `package:meta.deb,meta.deb` names no kernel: it names a package twice
+
+    tip: for example: preemptlab run studies/quick.toml --kernel debian:6.12-rt
+
+  For more information, try '--help'.
+  [2]
   $ preemptlab run small.toml --kernel ./meta.deb
+  not as the file says: factors.kernel = ["tree:./meta.deb"] instead of ["debian:6.12"]
+    × `./meta.deb` is no kernel source: it has no Makefile; name the folder with the kernel's
+    │ Makefile, or a repository
+  [2]
   $ preemptlab run small.toml --kernel package:meta.deb
+  not as the file says: factors.kernel = ["package:meta.deb"] instead of ["debian:6.12"]
+  unpacking meta.deb
+    × the package `meta.deb` holds no kernel image; it depends on `linux-image-6.12.1`: name the
+    │ file of that package
+  [2]
   $ sed 's/debian:6.12/package:modules.deb/' small.toml > bad.toml
   $ alike 'run,run -n' bad.toml --set mirror=http://127.0.0.1:9/debian
+  unpacking modules.deb
+    × the package `modules.deb` holds no kernel image; it has modules of 6.12.1: name a package such
+    │ as `linux-image-6.12.1` before it
+  [2]
   $ preemptlab run small.toml --kernel package:arm64.deb
+  not as the file says: factors.kernel = ["package:arm64.deb"] instead of ["debian:6.12"]
+  unpacking arm64.deb
+    × the package `arm64.deb` is for arm64, and the guest is amd64: name the package for amd64
+  [2]
   $ preemptlab run small.toml --kernel package:aarch64.rpm
+  not as the file says: factors.kernel = ["package:aarch64.rpm"] instead of ["debian:6.12"]
+  unpacking aarch64.rpm
+    × the package `aarch64.rpm` is for aarch64, and the guest is x86_64: name the package for x86_64
+  [2]
   $ preemptlab run small.toml --kernel package:gzip.deb
+  not as the file says: factors.kernel = ["package:gzip.deb"] instead of ["debian:6.12"]
+  unpacking gzip.deb
+    × the package `gzip.deb` holds `boot/vmlinuz-6.12.1`, which is compressed by gzip as a whole;
+    │ only a bzImage can be booted
+  [2]
   $ preemptlab run small.toml --kernel package:short.deb
+  not as the file says: factors.kernel = ["package:short.deb"] instead of ["debian:6.12"]
+  unpacking short.deb
+    × the package `short.deb` is cut short or damaged: the file ends early
+  [2]
   $ preemptlab run small.toml --kernel package:climbs.rpm
+  not as the file says: factors.kernel = ["package:climbs.rpm"] instead of ["debian:6.12"]
+  unpacking climbs.rpm
+    × the package `climbs.rpm` holds `./lib/modules/../../../etc/passwd`, a path that may lead out
+    │ of the package
+  [2]
   $ preemptlab run small.toml --kernel package:device.rpm
+  not as the file says: factors.kernel = ["package:device.rpm"] instead of ["debian:6.12"]
+  unpacking device.rpm
+    × the package `device.rpm` holds `boot/vmlinuz-6.12.1`, a device, where a file is expected
+  [2]
   $ printf 'MZ' > text.deb
   $ preemptlab run small.toml --kernel package:text.deb
+  not as the file says: factors.kernel = ["package:text.deb"] instead of ["debian:6.12"]
+  unpacking text.deb
+    × the package `text.deb` is neither a .deb nor an .rpm: the file begins as neither of them does
+  [2]
   $ mkdir folder.deb
   $ preemptlab run small.toml --kernel package:folder.deb
+  not as the file says: factors.kernel = ["package:folder.deb"] instead of ["debian:6.12"]
+    × the kernel `folder.deb` cannot be read: Is a directory (os error 21)
+  [2]
   $ mkfifo pipe.rpm
   $ preemptlab run small.toml --kernel package:pipe.rpm
+  not as the file says: factors.kernel = ["package:pipe.rpm"] instead of ["debian:6.12"]
+    × the kernel `pipe.rpm` cannot be read: it is no regular file
+  [2]
   $ preemptlab run small.toml --kernel package:absent.deb
+  not as the file says: factors.kernel = ["package:absent.deb"] instead of ["debian:6.12"]
+    × the kernel `absent.deb` cannot be read: No such file or directory (os error 2)
+  [2]
   $ ls store/unpacked store/kernels
+  | store/kernels:
+  |
+  | store/unpacked:
 
 Folders that are no kernel source; the commands of a Makefile are not executed.
 
