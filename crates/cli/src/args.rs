@@ -64,7 +64,7 @@ pub fn machine(named: &str) -> Result<CostSource, EmbedError> {
 #[command(next_help_heading = "Instead of what the file says, for a first look")]
 pub struct OverrideArgs {
     /// This kernel, with a label for tables where one is wanted, as in base=debian:6.12; a path is
-    /// that of a source tree; may be repeated
+    /// that of a source tree, or of a package that it ends as (.deb, .rpm); may be repeated
     #[arg(long = "kernel", value_name = "[LABEL=]KERNEL", value_parser = kernel_level)]
     pub kernels: Vec<KernelLevel>,
     /// These preemption modes, such as none,full,lazy; a scenario also has rt and rt-lazy, of the kernel's -rt

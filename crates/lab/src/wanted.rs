@@ -112,7 +112,8 @@ pub fn read(path: &Path, kind: meant::Kind) -> Result<String> {
     })
 }
 
-/// Reads a kernel with its label. Where a path stands for a kernel, it is that of a source tree.
+/// Reads a kernel with its label. Where a path stands for a kernel, it is that of a package or of a source
+/// tree.
 ///
 /// # Errors
 ///
@@ -121,9 +122,11 @@ pub fn kernel_level(text: &str) -> Result<KernelLevel, ParseKernelLevelError> {
     let (label, kernel) = split_label(text);
     let is_folder = |text: &str| text != "host" && Path::new(text).is_dir();
     let is_path = kernel.starts_with(['.', '/']) || !kernel.contains(':') && is_folder(kernel);
+    let word =
+        if kernel.ends_with(".deb") || kernel.ends_with(".rpm") { "package" } else { "tree" };
     match (is_path, label) {
         (false, _) => text.parse(),
-        (true, None) => format!("tree:{kernel}").parse(),
-        (true, Some(label)) => format!("{label}=tree:{kernel}").parse(),
+        (true, None) => format!("{word}:{kernel}").parse(),
+        (true, Some(label)) => format!("{label}={word}:{kernel}").parse(),
     }
 }

@@ -392,7 +392,7 @@ fn split_packages(list: &str) -> Option<Vec<PathBuf>> {
 /// Returns whether a path ends as that of a package does.
 fn is_package_file(path: &str) -> bool {
     let name = path.strip_suffix(".deb").or_else(|| path.strip_suffix(".rpm"));
-    name.is_some_and(|name| !name.is_empty() && !name.ends_with('/'))
+    name.is_some_and(|name| !name.is_empty() && !name.starts_with(',') && !name.ends_with('/'))
 }
 
 /// Reads the name of a packaged kernel behind the word of its distribution.

@@ -129,9 +129,10 @@ Files of packages without a kernel that can be booted. bad_input.rs makes them.
   For more information, try '--help'.
   [2]
   $ preemptlab run small.toml --kernel ./meta.deb
-  not as the file says: factors.kernel = ["tree:./meta.deb"] instead of ["debian:6.12"]
-    × `./meta.deb` is no kernel source: it has no Makefile; name the folder with the kernel's
-    │ Makefile, or a repository
+  not as the file says: factors.kernel = ["package:./meta.deb"] instead of ["debian:6.12"]
+  unpacking ./meta.deb
+    × the package `./meta.deb` holds no kernel image; it depends on `linux-image-6.12.1`: name the
+    │ file of that package
   [2]
   $ preemptlab run small.toml --kernel package:meta.deb
   not as the file says: factors.kernel = ["package:meta.deb"] instead of ["debian:6.12"]
