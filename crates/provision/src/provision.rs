@@ -141,15 +141,16 @@ impl<'a> Provision<'a> {
         Ok(kernel)
     }
 
-    /// Brings the image here that a recording was made with. Where the store has it, that one counts, but
-    /// for a kernel in packages of the user's own: another file under their name is an error.
+    /// Brings the image here that a recording was made with, unless the store has it. Another file under the
+    /// name of a recorded package is an error all the same.
     ///
     /// # Errors
     ///
     /// [`KernelError`], also where another kernel has its name now.
     pub fn kernel_image_again(&self, recorded: &Kernel) -> Result<PathBuf, KernelError> {
+        kernel::source(&recorded.name).check_recorded(recorded)?;
         let path = self.supplies.store.kernel_image(recorded.image_sha256);
-        match path.exists() && !kernel::source(&recorded.name).names_packages() {
+        match path.exists() {
             true => Ok(path),
             false => Ok(self.kernel_again(recorded)?.image),
         }
@@ -158,6 +159,11 @@ impl<'a> Provision<'a> {
     /// Returns whether a name means files of the user's own, which may change behind a recording.
     pub fn is_own(name: &KernelRef) -> bool {
         kernel::source(name).is_own()
+    }
+
+    /// Returns whether the packages of a kernel are the user's own, which no mirror has.
+    pub fn names_own_packages(name: &KernelRef) -> bool {
+        kernel::source(name).names_packages()
     }
 
     /// Returns the user's own folder of modules, if a kernel's name gives one.

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::{BackendKind, Package};
-use preemptlab_provision::capsule::{Contents, Needs};
+use preemptlab_provision::{
+    Provision,
+    capsule::{Contents, Needs},
+};
 
 use super::{Preparation, PrepareError};
 
@@ -18,7 +21,10 @@ impl Preparation<'_> {
         let needs = needs(&recording)?;
         self.pin(recording)?;
         let manifest = recording.manifest();
-        let kernels = manifest.kernels.iter().flat_map(|kernel| &kernel.packages);
+        // No mirror has packages of the user's own. The capsule holds their kernel's image.
+        let kernels =
+            manifest.kernels.iter().filter(|kernel| !Provision::names_own_packages(&kernel.name));
+        let kernels = kernels.flat_map(|kernel| &kernel.packages);
         let images = manifest.images.iter().flat_map(|image| &image.packages);
         let others: BTreeSet<Package> = kernels.chain(images).cloned().collect();
         let others: Vec<Package> = others.into_iter().collect();

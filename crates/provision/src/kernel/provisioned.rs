@@ -54,10 +54,14 @@ pub(crate) trait KernelSource {
         false
     }
 
-    /// Returns whether the recording names the packages in the user's own files. Such a file must still be
-    /// the recorded one, even where the store has the kernel.
+    /// Returns whether the recording names packages of the user's own, which no mirror has.
     fn names_packages(&self) -> bool {
         false
+    }
+
+    /// Refuses another file under the name than the recorded one. A file that is no longer there is none.
+    fn check_recorded(&self, _: &Kernel) -> Result<(), KernelError> {
+        Ok(())
     }
 
     /// Returns the user's own folder of modules, if the name gives one.

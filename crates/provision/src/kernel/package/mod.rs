@@ -47,27 +47,27 @@ impl KernelSource for OfPackages<'_> {
         recorded: &Kernel,
     ) -> Result<ProvisionedKernel, KernelError> {
         let lock = supplies.lock()?;
+        let packages = self.recorded(recorded)?;
         let hashes: Vec<_> = recorded.packages.iter().map(|package| package.sha256).collect();
-        if hashes.len() != self.files.len() {
-            return Err(KernelError::NotAgain(
-                "the recording names other packages than its kernel",
-            ));
-        }
         let is_kept = is_whole(&folder(&supplies.store, &hashes));
-        let mut packages = Vec::new();
-        for (path, was) in self.files.iter().zip(&hashes) {
-            match Named::open(path) {
-                Ok(package) if package.sha256 != *was => {
-                    let (was, is) = (was.short(), package.sha256.short());
-                    return Err(fault(path)(PackageFault::Other { was, is }));
-                }
-                Ok(package) => packages.push(package),
-                Err(KernelError::Own { error, .. })
-                    if is_kept && error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+        let there = packages.into_iter().filter(|package| match package {
+            Err(KernelError::Own { error, .. }) => {
+                !is_kept || error.kind() != io::ErrorKind::NotFound
+            }
+            _ => true,
+        });
+        let packages = there.collect::<Result<Vec<_>, _>>()?;
+        self.kernel(supplies, &lock, &hashes, &packages)
+    }
+
+    fn check_recorded(&self, recorded: &Kernel) -> Result<(), KernelError> {
+        for package in self.recorded(recorded)? {
+            match package {
+                Err(KernelError::Own { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
+                package => drop(package?),
             }
         }
-        self.kernel(supplies, &lock, &hashes, &packages)
+        Ok(())
     }
 
     fn check(&self, supplies: &Supplies<'_>) -> Result<(), KernelError> {
@@ -83,7 +83,31 @@ impl KernelSource for OfPackages<'_> {
     }
 }
 
-impl OfPackages<'_> {
+impl<'a> OfPackages<'a> {
+    /// Opens the packages of a recording, each of which may be missing. Another one under the name is an
+    /// error.
+    fn recorded(
+        &self,
+        recorded: &Kernel,
+    ) -> Result<Vec<Result<Named<'a>, KernelError>>, KernelError> {
+        if recorded.packages.len() != self.files.len() {
+            return Err(KernelError::NotAgain(
+                "the recording names other packages than its kernel",
+            ));
+        }
+        let named = self.files.iter().zip(&recorded.packages).map(|(path, was)| {
+            let package = Named::open(path)?;
+            match package.sha256 == was.sha256 {
+                true => Ok(package),
+                false => {
+                    let (was, is) = (was.sha256.short(), package.sha256.short());
+                    Err(fault(path)(PackageFault::Other { was, is }))
+                }
+            }
+        });
+        Ok(named.collect())
+    }
+
     /// Returns the kernel in packages of these hashes, which are unpacked if that was not done before.
     fn kernel(
         &self,

@@ -338,8 +338,14 @@ fn a_recorded_kernel_is_that_of_the_same_packages() {
     // A package that is no longer there is still in the store.
     fs::remove_file(&path).unwrap();
     again().unwrap();
-    fs::remove_dir_all(desk.store.root().join("unpacked")).unwrap();
-    fs::create_dir(desk.store.root().join("unpacked")).unwrap();
+    fs::remove_file(desk.store.kernel_image(recorded.image_sha256)).unwrap();
+    again().unwrap();
+    // Of a capsule the store has the image alone.
+    let unpacked = desk.store.root().join("unpacked");
+    fs::remove_dir_all(&unpacked).unwrap();
+    fs::create_dir(&unpacked).unwrap();
+    again().unwrap();
+    fs::remove_file(desk.store.kernel_image(recorded.image_sha256)).unwrap();
     assert!(matches!(again(), Err(KernelError::Own { .. })));
     let other = Kernel { packages: Vec::new(), ..recorded.clone() };
     assert!(matches!(desk.provision().kernel_again(&other), Err(KernelError::NotAgain(_))));
