@@ -34,7 +34,7 @@ pub use node_store::NodeStore;
 const UNPACK_PREFIX: &str = ".unpack-";
 
 /// Folders whose content is only written under the store's lock.
-const LOCKED_FOLDERS: [&str; 10] = [
+const LOCKED_FOLDERS: [&str; 11] = [
     "packages",
     "kernels",
     "modules",
