@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| preemptlab_provision::hostile::package_file(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| preemptlab_provision::hostile::packages(bytes));

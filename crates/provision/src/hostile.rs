@@ -71,7 +71,7 @@ pub fn git(bytes: &[u8]) {
 }
 
 /// Reads bytes as a package's file, with all that it unpacks to.
-pub fn package_file(bytes: &[u8]) {
+pub fn packages(bytes: &[u8]) {
     let Ok(opened) = open(bytes) else { return };
     let _ = opened.each(Bounds { bytes: 4 << 20, entries: 1_000 }, |item, content| {
         let parts: Vec<&str> = item.path.split('/').collect();
