@@ -55,6 +55,8 @@ impl Trouble {
             "NOSPLIT",
         ]) {
             Self::Signature(text())
+        } else if has(&["error while loading shared libraries"]) {
+            Self::Other(text())
         } else if has(&[
             "400 ",
             "404 ",

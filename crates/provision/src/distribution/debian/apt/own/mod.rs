@@ -38,7 +38,7 @@ const MAIN: &str = "http://main.invalid";
 const SECURITY: &str = "http://security.invalid";
 
 /// The version of the list of apt's own packages.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The resolver starts a program that would download, and asks it what it can do: this one is static.
 const METHOD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/method"));
@@ -72,13 +72,24 @@ impl Own {
         &self.mirror
     }
 
-    /// Returns the settings with which apt only answers, and writes the program that they name.
+    /// Returns the settings with which apt only answers, and writes the files that they name.
     pub(super) fn settings(root: &Path) -> Result<String, StoreError> {
         let method = root.join("method");
         config::write(&method, METHOD)?;
         fs::set_permissions(&method, fs::Permissions::from_mode(0o755))
             .map_err(StoreError::at(&method))?;
-        Ok(format!("Dir::Bin::Methods::http \"{}\";\n", method.display()))
+        // dpkg's tables of architectures, with the row of this one (dpkg-architecture(1)).
+        let (cpus, tuples) = (root.join("cputable"), root.join("tupletable"));
+        let (debian, gnu) = (HOST.debian, HOST.triplet.split('-').next().unwrap_or_default());
+        config::write(&cpus, format!("{debian}\t{gnu}\t({debian}|{gnu})\t64\tlittle\n"))?;
+        config::write(&tuples, "base-gnu-linux-<cpu>\t<cpu>\n")?;
+        Ok(format!(
+            "Dir::Bin::Methods::http \"{}\";\nDir::dpkg::cputable \"{}\";\n\
+             Dir::dpkg::tupletable \"{}\";\n",
+            method.display(),
+            cpus.display(),
+            tuples.display()
+        ))
     }
 
     /// Brings the lists of every suite here, and returns the troubles with those that could not be.
@@ -315,7 +326,7 @@ fn parts(list: impl BufRead) -> io::Result<Vec<Part>> {
     for_each_stanza(list, |stanza| {
         let get = |key: &str| stanza.get(key).map(String::as_str).unwrap_or_default();
         let name = get("Package");
-        if name != "apt" && !name.starts_with("lib") {
+        if name != "apt" && get("Section") != "libs" {
             return;
         }
         let part = package(stanza).zip(get("Size").parse().ok()).map(|(package, bytes)| Part {

@@ -77,7 +77,7 @@ impl Fixture {
             let file = format!("pool/{name}_{}_amd64.deb", version.replace(':', "_"));
             fs::rename(&deb, self.archive().join(&file)).unwrap();
             list.push_str(&format!(
-                "Package: {name}\nVersion: {version}\nArchitecture: amd64\nDepends: {depends}\n\
+                "Package: {name}\nVersion: {version}\nArchitecture: amd64\nSection: libs\nDepends: {depends}\n\
                  Filename: {file}\nSize: {}\nSHA256: {}\n\n",
                 bytes.len(),
                 Digest::of(&bytes)
@@ -460,22 +460,23 @@ fn answers_of_a_snapshot_archive_are_read_with_care() {
 fn apt_is_found_with_its_libraries() {
     let stanza = |name: &str, depends: &str| {
         format!(
-            "Package: {name}\nVersion: 1\nDepends: {depends}\nFilename: pool/{name}.deb\nSize: 7\n\
-             SHA256: {}\n\n",
+            "Package: {name}\nVersion: 1\nSection: {}\nDepends: {depends}\nFilename: pool/{name}.deb\n\
+             Size: 7\nSHA256: {}\n\n",
+            if name.contains("lib") { "libs" } else { "admin" },
             Digest::of(name.as_bytes())
         )
     };
     let list = [
         stanza("apt", "base, libapt (>= 3), sqv | gpgv, libnone | libc6:any"),
-        stanza("libapt", "libc6 (>= 2), libz | libc6"),
+        stanza("libapt", "libc6 (>= 2), zlib1g (>= 1:1.2) | libc6"),
         stanza("libc6", "libapt"),
-        stanza("libz", ""),
+        stanza("zlib1g", ""),
         stanza("libother", ""),
         stanza("base", "libother"),
     ];
     let parts = parts(list.concat().as_bytes()).unwrap();
     let names: Vec<_> = parts.iter().map(|part| part.package.name.as_str()).collect();
-    assert_eq!(names, ["apt", "libapt", "libc6", "libz"]);
+    assert_eq!(names, ["apt", "libapt", "libc6", "zlib1g"]);
     assert_eq!((parts[0].path.as_str(), parts[0].bytes), ("pool/apt.deb", 7));
     assert!(super::parts(stanza("libc6", "").as_bytes()).is_err());
 }

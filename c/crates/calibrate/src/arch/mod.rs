@@ -1,0 +1,13 @@
+//! The parts of this crate that depend on the measured processor: one file for each architecture.
+
+mod x86_64;
+
+use preemptlab_model::Arch;
+use preemptlab_protocol::prices::Class;
+
+/// Returns the time of an instruction of a class where nothing is measured, in nanoseconds.
+pub(crate) fn prior_ns(arch: Arch, class: Class) -> f64 {
+    match arch {
+        Arch::Amd64 => x86_64::prior_ns(class),
+    }
+}

@@ -1,0 +1,31 @@
+//! The profile that a calibration leaves.
+
+use preemptlab_model::{Arch, Fit, MachineText, Name, Profile, ProfileFormat};
+
+use crate::Calibration;
+
+impl Calibration {
+    /// Returns the profile of the machine.
+    pub fn profile(&self, name: Name, machine: MachineText) -> Profile {
+        let fitted = self.errors(false);
+        let held_out = self.errors(true);
+        Profile {
+            format: ProfileFormat,
+            name,
+            arch: Arch::HOST,
+            machine,
+            check: None,
+            caches: None,
+            fit: Some(Fit {
+                benchmarks: fitted.benchmarks,
+                error_percent_mean: fitted.mean_percent,
+                error_percent_max: fitted.max_percent,
+                held_out: held_out.benchmarks,
+                held_out_error_percent_mean: held_out.mean_percent,
+                held_out_error_percent_max: held_out.max_percent,
+                undetermined: self.undetermined(),
+            }),
+            prices: self.prices.clone(),
+        }
+    }
+}

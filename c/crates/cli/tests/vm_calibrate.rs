@@ -1,0 +1,183 @@
+//! Counts of instructions in a real guest, and calibrations that are ended on their way.
+//!
+//! Packages and snapshots are kept in the user's own store, or in `PREEMPTLAB_STORE`.
+
+mod common;
+
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader, Read},
+    os::unix::process::ExitStatusExt,
+    path::Path,
+    process::{ExitStatus, Stdio},
+};
+
+use common::Desk;
+use preemptlab_calibrate::{
+    COLD, Counted, CountingCell, MODULE, Place, TIMED_ALONE, counting_cell,
+};
+use preemptlab_lab::{Preparation, Prepared};
+use preemptlab_model::Arch;
+use preemptlab_protocol::{Message, prices::Class};
+use preemptlab_provision::{MICRO, Options, Provision, Store};
+use preemptlab_runner::Cancel;
+use rustix::process::{Pid, Signal, kill_process};
+
+fn prepared(place: Place) -> Prepared {
+    let CountingCell { experiment, folders } = counting_cell(MICRO, place);
+    let store = Store::open(common::lasting_store()).unwrap();
+    let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
+    Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap()
+}
+
+/// Returns the guest's output, and the counts in it.
+fn count(prepared: &Prepared, file: &Path) -> (Message, String) {
+    let out = File::create(file).unwrap();
+    let cell = prepared.manifest.plan.cells[0].inputs().unwrap();
+    let message = prepared.vm().count(cell, &out, &Cancel::default()).unwrap().message;
+    let mut counts = String::new();
+    File::open(file).unwrap().read_to_string(&mut counts).unwrap();
+    (message, counts)
+}
+
+/// Prints the instructions of an operation, which docs/calibrate.md quotes.
+fn show(counted: &Counted) {
+    for (name, counts) in counted.of_operations() {
+        let executed = Class::ALL.iter().filter(|class| counts[class.index()] > 0.0);
+        let executed = executed.map(|class| format!("{class} {:.2}", counts[class.index()]));
+        println!("{name}: {}", executed.collect::<Vec<_>>().join(", "));
+    }
+}
+
+#[test]
+fn instructions_are_counted_by_class_and_always_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = prepared(Place::Program);
+    let first = count(&prepared, &folder.path().join("first"));
+    let counted = Counted::read(&first.0, &first.1).unwrap();
+    show(&counted);
+    let of = |name: &str, class: Class| counted.of_operations()[name][class.index()];
+
+    // A loop of 48 instructions, and the two that count it down.
+    assert!(
+        (48.99..49.2).contains(&of("alu", Class::UserPlain)),
+        "{}",
+        of("alu", Class::UserPlain)
+    );
+    assert!((0.99..1.01).contains(&of("alu", Class::UserBranch)));
+    assert!((0.99..1.05).contains(&of("null-call", Class::Syscall)));
+    assert!((0.99..1.05).contains(&of("null-call", Class::Sysret)));
+    assert!(of("null-call", Class::KernelPlain) > 20.0);
+    assert!((1.0..1.1).contains(&of("page-fault", Class::EntryFault)));
+    assert!((1.0..1.1).contains(&of("breakpoint", Class::EntryException)));
+    assert!((0.9..1.5).contains(&of("timer", Class::EntryTimer)));
+    assert!((1.9..2.2).contains(&of("pipe-ping-pong", Class::Cr3)));
+    // The guest does not see the features with which kernels copy byte by byte.
+    assert!(of("read-zero-65536", Class::StringByte) < 100.0);
+
+    let second = count(&prepared, &folder.path().join("second"));
+    assert_eq!(second, first);
+}
+
+/// Returns the benchmarks of the module, as its source names them.
+fn of_module() -> Vec<&'static str> {
+    let source = include_str!("../../../kmod/micro/meter.c");
+    let names = source.lines().filter_map(|line| line.trim().strip_prefix("{ \""));
+    names.filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn what_the_module_executes_is_counted_and_always_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = prepared(Place::Kernel);
+    let first = count(&prepared, &folder.path().join("first"));
+    let counted = Counted::read(&first.0, &first.1).unwrap();
+    show(&counted);
+    let counted_names: Vec<_> = counted.of_operations().keys().map(String::as_str).collect();
+    let mut names = of_module();
+    names.retain(|name| !TIMED_ALONE.contains(name));
+    names.sort_unstable();
+    assert_eq!(counted_names, names);
+    let of = |name: &str, class: Class| counted.of_operations()[name][class.index()];
+    for (name, class, most) in [
+        ("kernel-rdmsr", Class::Rdmsr, 1.05),
+        ("kernel-wrmsr", Class::Wrmsr, 1.05),
+        ("kernel-cr3", Class::Cr3, 1.05),
+        ("kernel-invlpg", Class::Invlpg, 1.05),
+        ("kernel-flags", Class::Flags, 2.05),
+        ("kernel-system", Class::System, 2.05),
+        ("kernel-port", Class::Port, 1.05),
+        ("kernel-self-ipi", Class::EntryIpi, 1.5),
+        ("kernel-timer", Class::EntryTimer, 1.5),
+        ("kernel-halt", Class::Halt, 1.05),
+    ] {
+        let (count, least) = (of(name, class), f64::floor(most) - 0.01);
+        assert!((least..=most).contains(&count), "{name}: {count} of {class}");
+    }
+    // One wakeup and one switch: the CPU is not idle in between, and nothing interrupts it. Each switch
+    // saves and loads GS, with two SWAPGS each.
+    for class in [Class::Halt, Class::Iret, Class::EntryTimer, Class::EntryIpi] {
+        assert_eq!(of("kernel-switch", class), 0.0, "{class}");
+    }
+    assert_eq!(of("kernel-switch", Class::Swapgs), 4.0);
+    // Prices know no caches: a switch with cold ones has the instructions of any other.
+    for class in [Class::KernelPlain, Class::KernelMemory, Class::KernelBranch] {
+        let [cold, warm] = [COLD[0], "kernel-switch"].map(|name| of(name, class));
+        assert!(warm > 50.0 && (0.8..1.25).contains(&(cold / warm)), "{class}: {cold}, {warm}");
+    }
+    let second = count(&prepared, &folder.path().join("second"));
+    assert_eq!(second, first);
+}
+
+#[test]
+fn the_module_builds_for_kernels_with_preempt_rt_and_for_newer_ones() {
+    let store = Store::open(common::lasting_store()).unwrap();
+    let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
+    for kernel in ["debian:6.12", "debian:6.12-rt", "debian:7.2"] {
+        let kernel = provision.kernel(&kernel.parse().unwrap()).unwrap();
+        let modules = provision.modules(&kernel, &[MODULE]).unwrap();
+        assert_eq!(modules.iter().map(|module| &module.name).collect::<Vec<_>>(), [MODULE]);
+    }
+}
+
+/// Sends a calibration a signal once it has said something.
+#[track_caller]
+fn ended_at(desk: &Desk, said: &str, signal: Signal) -> ExitStatus {
+    let mut command = desk.lasting_command(&["system", "calibrate", "--out", "machine.toml"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains(said)), "it never says {said}");
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    child.wait().unwrap()
+}
+
+#[test]
+fn a_calibration_that_is_ended_leaves_what_was_there() {
+    let steps = [
+        "counting the instructions of micro-benchmarks in a guest",
+        "measuring micro-benchmarks on this machine",
+    ];
+    for (step, signal) in steps.iter().flat_map(|step| [(step, Signal::INT), (step, Signal::KILL)])
+    {
+        for old in [None, Some("the old one")] {
+            let desk = Desk::new();
+            if let Some(old) = old {
+                desk.write("machine.toml", old);
+            }
+            let status = ended_at(&desk, step, signal);
+            match signal {
+                Signal::KILL => assert_eq!(status.signal(), Some(9), "{step}"),
+                _ => assert_eq!(status.code(), Some(130), "{step}"),
+            }
+            let entries = fs::read_dir(desk.path(".")).unwrap();
+            let left: Vec<_> = entries
+                .map(|entry| {
+                    let path = entry.unwrap().path();
+                    (path.file_name().unwrap().to_owned(), fs::read_to_string(path).unwrap())
+                })
+                .collect();
+            let expected = old.map(|old| ("machine.toml".into(), old.to_owned()));
+            assert_eq!(left, Vec::from_iter(expected), "{step} {signal:?}");
+        }
+    }
+}

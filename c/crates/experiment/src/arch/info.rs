@@ -1,0 +1,10 @@
+/// The parts of experiments that depend on the guest's processor.
+#[derive(Debug)]
+pub(crate) struct ArchInfo {
+    /// The profiles that preemptlab has for it, by their names.
+    pub(crate) profiles: &'static [(&'static str, &'static str)],
+    /// The profile of an experiment that names no machine.
+    pub(crate) default_profile: &'static str,
+    /// The kernel parameter of recorded guests whose CPUs took turns.
+    pub(crate) turns_parameter: &'static str,
+}

@@ -1,0 +1,285 @@
+use preemptlab_model::{Arch, Clocks, InstructionCost, Lookahead, Profile, Topology};
+use serde::{Deserialize, Serialize};
+
+use crate::{SpecError, profile::CostSource};
+
+/// The virtual machine and the boot that all configurations share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Keys", into = "Keys")]
+pub struct MachineSpec {
+    /// Architecture of the guest.
+    pub arch: Arch,
+    /// The guest's memory, in MiB.
+    pub memory_mib: u32,
+    /// Virtual time of an instruction that has no price.
+    pub cost: InstructionCost,
+    /// Costs of instructions where the machine is not a factor.
+    pub prices: CostSource,
+    /// Whether the profile's caches are modelled.
+    pub caches: bool,
+    /// Time of several CPUs.
+    pub clocks: Clocks,
+    /// Kernel parameters besides those of the factors.
+    pub cmdline: Vec<String>,
+    /// Kernel modules to load before the snapshot.
+    pub modules: Vec<String>,
+    /// Sockets, cores, threads, caches and NUMA nodes.
+    pub topology: Option<Topology>,
+}
+
+/// Keys of the machine, as experiments and their recordings write them.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Keys {
+    #[serde(skip_serializing_if = "Arch::is_default")]
+    arch: Arch,
+    memory_mib: u32,
+    shift: InstructionCost,
+    #[serde(skip_serializing_if = "CostSource::is_instructions")]
+    cost: CostSource,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    caches: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lookahead_ns: Option<Lookahead>,
+    /// Only recordings of cells whose CPUs took turns have it; files that say it are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skew_us: Option<u32>,
+    cmdline: Vec<String>,
+    modules: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topology: Option<Topology>,
+}
+
+/// The longest name of a kernel module (the kernel's MODULE_NAME_LEN).
+const MODULE_BYTES_MAX: usize = 56;
+
+impl Default for MachineSpec {
+    fn default() -> Self {
+        Self {
+            arch: Arch::default(),
+            memory_mib: 512,
+            cost: InstructionCost::default(),
+            prices: CostSource::default(),
+            caches: false,
+            clocks: Clocks::default(),
+            cmdline: Vec::new(),
+            modules: Vec::new(),
+            topology: None,
+        }
+    }
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        let mut keys = Self::from(MachineSpec::default());
+        // Without either key `lookahead_ns` is absent, too.
+        keys.lookahead_ns = None;
+        keys
+    }
+}
+
+impl From<MachineSpec> for Keys {
+    fn from(machine: MachineSpec) -> Self {
+        let MachineSpec {
+            arch,
+            memory_mib,
+            cost,
+            prices,
+            caches,
+            clocks,
+            cmdline,
+            modules,
+            topology,
+        } = machine;
+        let (lookahead_ns, skew_us) = match clocks {
+            Clocks::Own(lookahead) => (Some(lookahead), None),
+            Clocks::Turns { skew_us } => (None, Some(skew_us)),
+        };
+        let (shift, cost) = (cost, prices);
+        Self {
+            arch,
+            memory_mib,
+            shift,
+            cost,
+            caches,
+            lookahead_ns,
+            skew_us,
+            cmdline,
+            modules,
+            topology,
+        }
+    }
+}
+
+impl TryFrom<Keys> for MachineSpec {
+    type Error = &'static str;
+
+    fn try_from(keys: Keys) -> Result<Self, &'static str> {
+        let Keys {
+            arch,
+            memory_mib,
+            shift,
+            cost,
+            caches,
+            lookahead_ns,
+            skew_us,
+            cmdline,
+            modules,
+            topology,
+        } = keys;
+        let clocks = match (lookahead_ns, skew_us) {
+            (Some(_), Some(_)) => return Err("`lookahead_ns` and `skew_us` exclude each other"),
+            (None, Some(skew_us)) => Clocks::Turns { skew_us },
+            (lookahead, None) => Clocks::Own(lookahead.unwrap_or_default()),
+        };
+        let (cost, prices) = (shift, cost);
+        Ok(Self { arch, memory_mib, cost, prices, caches, clocks, cmdline, modules, topology })
+    }
+}
+
+impl MachineSpec {
+    /// Refuses a machine that no virtual machine or boot can be, where its instructions cost this.
+    pub(crate) fn check(&self, prices: &CostSource, text: &str) -> Result<(), SpecError> {
+        let refuse = |needle: &str, message: &str, help: &str| {
+            Err(SpecError::at(text, needle, message.to_owned(), help))
+        };
+        if !(128..=16_384).contains(&self.memory_mib) {
+            return refuse(
+                "memory_mib",
+                "the memory must be 128 to 16384 MiB",
+                "512 is enough for hackbench",
+            );
+        }
+        if *prices != CostSource::Instructions && self.cost != InstructionCost::default() {
+            return refuse(
+                "shift",
+                "`shift` is the time of an instruction without a price",
+                "leave it out: a profile says what instructions take",
+            );
+        }
+        if let Some(Profile { name, arch, .. }) = prices.profile()
+            && *arch != self.arch
+        {
+            let [of, guest] = [*arch, self.arch].map(|arch| arch.platform().debian);
+            let message = format!("the profile {name} is of {of}, and the guest is of {guest}");
+            let help =
+                "an instruction of one architecture has no price in another: name another profile";
+            // A machine without a profile of its own has that of a server.
+            let needle = if text.contains("cost") { "cost" } else { "arch" };
+            return refuse(needle, &message, help);
+        }
+        match (prices, prices.profile()) {
+            (CostSource::Instructions, _) if self.caches => {
+                return refuse(
+                    "caches",
+                    "caches need a profile, and each instruction takes the same time",
+                    "name one: `cost = \"amd-epyc\"`",
+                );
+            }
+            (_, Some(Profile { name, caches: None, .. })) if self.caches => {
+                let message = format!("the profile {name} has no caches");
+                return refuse(
+                    "caches",
+                    &message,
+                    "give it a section [caches] (docs/cost-model.md)",
+                );
+            }
+            _ => {}
+        }
+        if let Clocks::Turns { skew_us } = self.clocks
+            && !(1..=1000).contains(&skew_us)
+        {
+            return refuse(
+                "skew_us",
+                "the skew must be 1 to 1000 us",
+                "it is no more: `lookahead_ns`",
+            );
+        }
+        if let Some(nodes) = self.topology.map(Topology::numa_nodes)
+            && !self.memory_mib.is_multiple_of(nodes)
+        {
+            let message =
+                format!("{nodes} NUMA nodes cannot have equal parts of {} MiB", self.memory_mib);
+            return refuse("numa_nodes", &message, "take a multiple of the nodes as `memory_mib`");
+        }
+        let is_module = |name: &String| {
+            (1..=MODULE_BYTES_MAX).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        if let Some(module) = self.modules.iter().find(|module| !is_module(module)) {
+            let message = format!("`{module}` is not the name of a kernel module");
+            return refuse(module, &message, "letters, digits, `_` and `-`, without `.ko`");
+        }
+        if let Some(parameter) = self.cmdline.iter().find(|parameter| {
+            parameter.is_empty()
+                || parameter.contains(|c: char| c.is_whitespace() || c.is_control())
+        }) {
+            let message = format!("`{parameter}` is not one kernel parameter");
+            return refuse(parameter, &message, "give each parameter as a string of its own");
+        }
+        if let Some(parameter) =
+            self.cmdline.iter().find(|parameter| parameter.starts_with("preempt="))
+        {
+            return refuse(
+                parameter,
+                "the mode is a factor",
+                "use `preempt = [...]` under [factors]",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest of an experiment and the bytes of its recording depend on it.
+    #[test]
+    fn a_recorded_machine_is_written_as_it_was_read() {
+        for text in [
+            r#"{"memory_mib":512,"shift":1,"skew_us":10,"cmdline":[],"modules":[]}"#,
+            r#"{"memory_mib":512,"shift":1,"lookahead_ns":20,"cmdline":["a"],"modules":[]}"#,
+        ] {
+            let machine: MachineSpec = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&machine).unwrap(), text);
+        }
+        for text in [
+            r#"{"skew_us":10,"lookahead_ns":500}"#,
+            r#"{"skew_us":-1}"#,
+            r#"{"skew_us":"10"}"#,
+            r#"{"lookahead_ns":0}"#,
+        ] {
+            assert!(serde_json::from_str::<MachineSpec>(text).is_err(), "{text}");
+        }
+        assert_eq!(serde_json::from_str::<MachineSpec>("{}").unwrap(), MachineSpec::default());
+    }
+
+    /// A recording whose experiment names the architecture is the same as one that leaves it to the default.
+    #[test]
+    fn the_architecture_is_a_key_of_which_the_default_is_not_written() {
+        let named: MachineSpec = toml::from_str("arch = \"amd64\"").unwrap();
+        assert_eq!(named, MachineSpec::default());
+        assert!(!serde_json::to_string(&named).unwrap().contains("arch"));
+    }
+
+    #[test]
+    fn caches_need_a_profile_that_describes_them() {
+        let checked = |text: &str| {
+            let machine: MachineSpec = toml::from_str(text).unwrap();
+            machine.check(&machine.prices, text).map_err(|error| (error.line, error.message))
+        };
+        assert_eq!(checked("cost = \"amd-epyc\"\ncaches = true"), Ok(()));
+        assert_eq!(checked("cost = \"mine.toml\"\ncaches = true"), Ok(()), "it was not read yet");
+        assert_eq!(checked("cost = \"instructions\"\ncaches = false"), Ok(()));
+        let (line, said) = checked("cost = \"instructions\"\ncaches = true").unwrap_err();
+        assert_eq!((line, said.starts_with("caches need a profile")), (2, true), "{said}");
+        assert!(checked("caches = true").is_err());
+        let text = "cost = \"amd-epyc\"\ncaches = true";
+        let mut machine: MachineSpec = toml::from_str(text).unwrap();
+        let CostSource::Profile(profile) = &mut machine.prices else { panic!() };
+        profile.caches = None;
+        let said = machine.check(&machine.prices, text).unwrap_err().message;
+        assert_eq!(said, "the profile amd-epyc has no caches");
+    }
+}

@@ -1,0 +1,56 @@
+//! The capsule: a recording with everything that its cells need.
+
+use std::collections::BTreeSet;
+
+use preemptlab_experiment::{Derived, Recording};
+use preemptlab_model::{BackendKind, Package};
+use preemptlab_provision::{
+    Provision,
+    capsule::{Contents, Needs},
+};
+
+use super::{Preparation, PrepareError};
+
+impl Preparation<'_> {
+    /// Brings everything here that a capsule of a recording holds, exactly as the recording names it.
+    ///
+    /// # Errors
+    ///
+    /// [`PrepareError::NotPacked`], and those of [`pin`](Self::pin).
+    pub fn capsule(&self, recording: Derived<'_>) -> Result<Contents, PrepareError> {
+        let needs = needs(&recording)?;
+        self.pin(recording)?;
+        let manifest = recording.manifest();
+        // No mirror has packages of the user's own. The capsule holds their kernel's image.
+        let kernels =
+            manifest.kernels.iter().filter(|kernel| !Provision::names_own_packages(&kernel.name));
+        let kernels = kernels.flat_map(|kernel| &kernel.packages);
+        let images = manifest.images.iter().flat_map(|image| &image.packages);
+        let others: BTreeSet<Package> = kernels.chain(images).cloned().collect();
+        let others: Vec<Package> = others.into_iter().collect();
+        Ok(self.provision.capsule(needs, &others, recording.files())?)
+    }
+}
+
+/// Returns what the cells of a recording need.
+pub(crate) fn needs(recording: &Recording) -> Result<Needs, PrepareError> {
+    let manifest = recording.manifest();
+    let not_packed = |reason| PrepareError::NotPacked { path: recording.path().to_owned(), reason };
+    if manifest.backend != BackendKind::Vm {
+        return Err(not_packed(
+            "its cells are of a machine's own time, and no execution repeats them",
+        ));
+    }
+    let qemu = manifest.qemu.as_ref().ok_or_else(|| not_packed("it has no cell to execute"))?;
+    if qemu.packages.is_empty() {
+        return Err(not_packed(
+            "it was made with a QEMU of somebody's own, and a capsule holds Debian's, whose signature anybody can \
+             check; run the experiment anew without `qemu` in the configuration",
+        ));
+    }
+    Ok(Needs {
+        qemu: qemu.packages.clone(),
+        kernels: manifest.kernels.iter().map(|kernel| kernel.image_sha256).collect(),
+        images: manifest.images.iter().map(|image| image.sha256).collect(),
+    })
+}

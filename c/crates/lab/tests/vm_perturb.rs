@@ -1,0 +1,600 @@
+//! Tests that vary on purpose every circumstance that must not matter, and compare every digest:
+//! QEMU's translation cache, tracing, the host's processor, memory, environment and load.
+//!
+//! A small part runs with every test; `make perturb` runs the rest. Packages and snapshots are kept in
+//! the user's own store, or in `PREEMPTLAB_STORE`.
+
+#![allow(clippy::print_stdout, reason = "the table is what the suite is for")]
+
+mod disturbance;
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use disturbance::Disturbance;
+use preemptlab_backend_qemu::Vm;
+use preemptlab_experiment::Experiment;
+use preemptlab_lab::{Kernels, Preparation, Prepared, embed};
+use preemptlab_model::{Arch, CellInputs, Digest};
+use preemptlab_protocol::Message;
+use preemptlab_provision::{Options, Provision, Store};
+use preemptlab_recording::TraceFolder;
+use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
+use preemptlab_trace::Kernel;
+
+/// Circumstance that must not matter.
+#[derive(Clone, Copy)]
+struct Perturbation {
+    name: &'static str,
+    /// The program that starts QEMU, with its arguments.
+    starter: &'static [&'static str],
+    /// Arguments of QEMU, before all others: of several accelerators it takes the first.
+    arguments: &'static [&'static str],
+    is_traced: bool,
+    /// Whether the kernel is booted under it too; else only the cell is executed.
+    boots: bool,
+    disturbance: Disturbance,
+}
+
+const NOTHING: Perturbation = Perturbation {
+    name: "nothing",
+    starter: &[],
+    arguments: &[],
+    is_traced: false,
+    boots: false,
+    disturbance: Disturbance::None,
+};
+
+const SMALL_CACHE: &[&str] = &["-accel", "tcg,tb-size=8"];
+
+const LARGE_CACHE: &[&str] = &["-accel", "tcg,tb-size=1024"];
+
+/// The cache is full again and again.
+const SMALL: Perturbation = Perturbation {
+    name: "cache of 8 MiB, the boot's too",
+    arguments: SMALL_CACHE,
+    boots: true,
+    ..NOTHING
+};
+
+/// Code of another size, too.
+const SMALL_TRACED: Perturbation = Perturbation {
+    name: "cache of 8 MiB, traced",
+    arguments: SMALL_CACHE,
+    is_traced: true,
+    ..NOTHING
+};
+
+const TRACED: Perturbation = Perturbation { name: "traced", is_traced: true, ..NOTHING };
+
+/// The C library without the instructions of processors of the last ten years, and memory that is
+/// never zero by luck.
+const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-AVX,-FMA,-FMA4,\
+    -BMI2,-SSE4_1,-SSSE3,-ERMS:glibc.malloc.perturb=165:glibc.malloc.tcache_count=0:\
+    glibc.malloc.arena_max=1";
+
+const LIBRARY: Perturbation = Perturbation {
+    name: "C library's functions and memory",
+    starter: &["env", TUNABLES],
+    ..NOTHING
+};
+
+const SURROUNDINGS: Perturbation = Perturbation {
+    name: "environment, locale, time zone, umask, folder",
+    starter: &[
+        "env",
+        "--chdir=/",
+        "LC_ALL=tr_TR.UTF-8",
+        "LANG=tr_TR.UTF-8",
+        "TZ=Pacific/Kiritimati",
+        "HOME=/nonexistent",
+        "TMPDIR=/nonexistent",
+        "QEMU_AUDIO_DRV=none",
+        "PREEMPTLAB_ANYTHING=at-all",
+        "sh",
+        "-c",
+        "umask 077; exec \"$@\"",
+        "sh",
+    ],
+    boots: true,
+    ..NOTHING
+};
+
+const STOPPED: Perturbation = Perturbation {
+    name: "stopped and continued at random",
+    disturbance: Disturbance::Stops,
+    ..NOTHING
+};
+
+const BUSY: Perturbation =
+    Perturbation { name: "busy host", disturbance: Disturbance::Hogs, ..NOTHING };
+
+const SIGNALLED: Perturbation =
+    Perturbation { name: "a storm of signals", disturbance: Disturbance::Signals, ..NOTHING };
+
+/// Clocks that are 127 years ahead (time_namespaces(7)), and no large files.
+const AHEAD: Perturbation = Perturbation {
+    name: "clocks far ahead, a limit on files",
+    starter: &[
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--time",
+        "--monotonic",
+        "4000000000",
+        "--boottime",
+        "4000000000",
+        "sh",
+        "-c",
+        "ulimit -f 65536; exec \"$@\"",
+        "sh",
+    ],
+    ..NOTHING
+};
+
+/// Clocks that begin with QEMU.
+const BACK: Perturbation = Perturbation {
+    name: "clocks set back",
+    starter: &[
+        "sh",
+        "-c",
+        "up=$(cut -d. -f1 /proc/uptime)
+        exec unshare --user --map-root-user --time --monotonic -$up --boottime -$up \"$@\"",
+        "sh",
+    ],
+    ..NOTHING
+};
+
+/// A library that the machine loads into every program (ld.so(8)), in a folder /etc of QEMU's own.
+const PRELOADED: Perturbation = Perturbation {
+    name: "ld.so.preload",
+    starter: &[
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-ec",
+        "mount -t tmpfs none /mnt
+        mkdir /mnt/upper /mnt/work
+        mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work none /etc
+        /sbin/ldconfig -p | sed -n 's/.*libm.so.6 .*=> //p' | head -n 1 > /etc/ld.so.preload
+        test -s /etc/ld.so.preload
+        exec \"$@\"",
+        "sh",
+    ],
+    ..NOTHING
+};
+
+/// An emulated processor of 2008, for all of QEMU. Emulation has no filter of system calls.
+const OLD_PROCESSOR: Perturbation = Perturbation {
+    name: "emulated processor of 2008",
+    starter: &[
+        "sh",
+        "-c",
+        "n=$#; while [ $n -gt 0 ]; do
+            case $1 in -sandbox) shift; n=$((n - 1)) ;; *) set -- \"$@\" \"$1\" ;; esac
+            shift; n=$((n - 1))
+        done
+        preload=$LD_PRELOAD; unset LD_PRELOAD
+        exec \"$(command -v qemu-x86_64-static || echo qemu-x86_64)\" -E LD_PRELOAD=\"$preload\" \
+            -cpu Nehalem \"$@\"",
+        "sh",
+    ],
+    ..NOTHING
+};
+
+/// All circumstances that can be varied at the same time: if they make no difference together, none
+/// does.
+const AT_ONCE: Perturbation = Perturbation {
+    name: "at once: all that goes together",
+    starter: &[
+        "setarch",
+        "--addr-no-randomize",
+        "--addr-compat-layout",
+        "env",
+        "--chdir=/",
+        TUNABLES,
+        "LC_ALL=tr_TR.UTF-8",
+        "LANG=tr_TR.UTF-8",
+        "TZ=Pacific/Kiritimati",
+        "HOME=/nonexistent",
+        "TMPDIR=/nonexistent",
+        "PREEMPTLAB_ANYTHING=at-all",
+        "sh",
+        "-c",
+        "umask 077
+        first=$(taskset --cpu-list --pid $$ | sed 's/.*: \\([0-9]*\\).*/\\1/')
+        exec taskset --cpu-list \"$first\" \"$@\"",
+        "sh",
+    ],
+    arguments: &["-accel", "tcg,split-wx=on,tb-size=8"],
+    is_traced: true,
+    boots: true,
+    disturbance: Disturbance::Stops,
+};
+
+/// The opposite values, where those differ from an undisturbed cell; all host CPUs together show
+/// differences that one of them hides.
+const OTHERWISE: Perturbation = Perturbation {
+    name: "at once: cache of 1024 MiB, no huge pages",
+    arguments: LARGE_CACHE,
+    disturbance: Disturbance::NoHugePages,
+    ..NOTHING
+};
+
+/// Everything, from the cheapest to the dearest.
+const ALL: &[Perturbation] = &[
+    NOTHING,
+    SMALL,
+    Perturbation { name: "cache of 1024 MiB", arguments: LARGE_CACHE, ..NOTHING },
+    TRACED,
+    SMALL_TRACED,
+    Perturbation {
+        name: "code mapped twice, cache of 8 MiB",
+        arguments: &["-accel", "tcg,split-wx=on,tb-size=8"],
+        ..NOTHING
+    },
+    Perturbation {
+        name: "one host CPU",
+        starter: &[
+            "sh",
+            "-c",
+            "first=$(taskset --cpu-list --pid $$ | sed 's/.*: \\([0-9]*\\).*/\\1/')
+            exec taskset --cpu-list \"$first\" \"$@\"",
+            "sh",
+        ],
+        ..NOTHING
+    },
+    Perturbation {
+        name: "no address-space randomisation",
+        starter: &["setarch", "--addr-no-randomize"],
+        boots: true,
+        ..NOTHING
+    },
+    Perturbation {
+        name: "older layout of the address space",
+        starter: &["setarch", "--addr-compat-layout"],
+        ..NOTHING
+    },
+    Perturbation { name: "no huge pages", disturbance: Disturbance::NoHugePages, ..NOTHING },
+    LIBRARY,
+    SURROUNDINGS,
+    STOPPED,
+    SIGNALLED,
+    AHEAD,
+    BACK,
+    PRELOADED,
+    BUSY,
+    Perturbation {
+        name: "blocks of one instruction",
+        arguments: &["-accel", "tcg,one-insn-per-tb=on"],
+        ..NOTHING
+    },
+];
+
+/// Varies a small part of everything, for every `make test`: cells that fill the cache, and cells
+/// that compute.
+#[test]
+fn what_must_not_matter_does_not() {
+    let build = "[workload.build]\nkind = \"build\"\nunits = 2\n";
+    perturb(&experiment("[2]", build), &[SMALL_TRACED, STOPPED]);
+    perturb(&priced("[2]", HACKBENCH), &[SMALL_TRACED, SIGNALLED]);
+    perturb(&experiment("[1]", ARITHMETIC), &[LIBRARY, SURROUNDINGS]);
+}
+
+/// Tests of a workload on each number of CPUs, so that any part can be run by its name, as
+/// `pgbench::on_2_cpus` or `at_once`, which takes the least time.
+macro_rules! workloads {
+    ($($name:ident: $text:expr;)*) => {$(
+        mod $name {
+            use super::{ALL, AT_ONCE, OTHERWISE, experiment, perturb};
+
+            fn on(cpus: &str, perturbations: &[super::Perturbation]) {
+                perturb(&experiment(cpus, $text), perturbations);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn at_once_on_1_cpu() {
+                on("[1]", &[AT_ONCE, OTHERWISE]);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn at_once_on_2_cpus() {
+                on("[2]", &[AT_ONCE, OTHERWISE]);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn at_once_on_4_cpus() {
+                on("[4]", &[AT_ONCE, OTHERWISE]);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn at_once_on_8_cpus() {
+                on("[8]", &[AT_ONCE, OTHERWISE]);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_1_cpu() {
+                on("[1]", ALL);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_2_cpus() {
+                on("[2]", ALL);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_4_cpus() {
+                on("[4]", ALL);
+            }
+        }
+    )*};
+}
+
+workloads! {
+    cyclictest_hackbench: "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+    cyclictest: "[workload.idle]\nkind = \"cyclictest\"\nwindow = \"1s\"\n";
+    cyclictest_stress: "[workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"1s\"\n";
+    stress_matrix: "[workload.matrix]\nkind = \"stress-ng\"\nduration = \"1s\"\n";
+    stress_cpu: "[workload.cpu]\nkind = \"stress-ng\"\nstressor = \"cpu\"\nduration = \"1s\"\n";
+    stress_fork: "[workload.fork]\nkind = \"stress-ng\"\nstressor = \"fork\"\nduration = \"1s\"\n";
+    sockperf_tcp: "[workload.tcp]\nkind = \"sockperf\"\nwindow = \"1s\"\n";
+    sockperf_udp: "[workload.udp]\nkind = \"sockperf\"\nprotocol = \"udp\"\nwindow = \"1s\"\n";
+    build: "[workload.build]\nkind = \"build\"\nunits = 6\n";
+    pgbench: "[workload.pgbench]\nkind = \"pgbench\"\nwindow = \"1s\"\n";
+    arithmetic: super::ARITHMETIC;
+}
+
+/// Instructions with prices: the places where QEMU leaves its execution must not change which
+/// prices are paid, and when.
+mod prices {
+    use super::{
+        AT_ONCE, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, SMALL_TRACED, STOPPED, TRACED, perturb,
+        priced,
+    };
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_1_cpu() {
+        on("[1]");
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_2_cpus() {
+        on("[2]");
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_4_cpus() {
+        on("[4]");
+    }
+
+    /// Not in blocks of one instruction: the cost of a repeated string instruction depends on where
+    /// its block begins.
+    fn on(cpus: &str) {
+        let all = [SMALL, TRACED, SMALL_TRACED, STOPPED, SIGNALLED, AT_ONCE, OTHERWISE];
+        perturb(&priced(cpus, HACKBENCH), &all);
+        let build = "[workload.build]\nkind = \"build\"\nunits = 2\n";
+        perturb(&priced(cpus, build), &[SMALL, AT_ONCE, OTHERWISE]);
+    }
+}
+
+/// Caches: the places where QEMU leaves its execution, and its further records, must not change which
+/// accesses miss.
+mod caches {
+    use super::{AT_ONCE, HACKBENCH, OTHERWISE, SMALL, TRACED, cached, perturb};
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_1_cpu() {
+        perturb(&cached("[1]", HACKBENCH), &[SMALL, TRACED, AT_ONCE, OTHERWISE]);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_2_cpus() {
+        perturb(&cached("[2]", HACKBENCH), &[SMALL, TRACED, AT_ONCE, OTHERWISE]);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_4_cpus() {
+        perturb(&cached("[4]", HACKBENCH), &[SMALL, AT_ONCE, OTHERWISE]);
+    }
+}
+
+/// CPUs that leave and come back, and NMIs, which only other CPUs get.
+#[test]
+#[ignore = "takes long: make perturb"]
+fn hotplug() {
+    let text = "[workload.hotplug]\nkind = \"folder\"\npath = \"hotplug\"\n";
+    perturb(&experiment("[2, 4, 8]", text), &[AT_ONCE, OTHERWISE]);
+}
+
+/// Debian's 7.2 reads accessed bits all the time (`DAMON_STAT`), and QEMU's TLBs decide when they are set.
+#[test]
+#[ignore = "takes long: make perturb"]
+fn accessed_bits() {
+    let text = priced("[1]", "[workload.detour]\nkind = \"folder\"\npath = \"detour\"\n");
+    perturb(&text.replace("debian:6.12", "debian:7.2"), &[STOPPED, BUSY]);
+}
+
+/// Executes one computing cell only, because one emulator in another takes minutes a cell.
+#[test]
+#[ignore = "takes long: make perturb"]
+fn emulated_processor() {
+    perturb(&experiment("[1]", ARITHMETIC), &[OLD_PROCESSOR]);
+}
+
+const ARITHMETIC: &str = "[workload.arithmetic]\nkind = \"folder\"\npath = \"arithmetic\"\n";
+
+/// Returns an experiment of these workloads, with these CPUs.
+fn experiment(cpus: &str, workloads: &str) -> String {
+    format!(
+        "format = 1\nname = \"perturb\"\n\
+         [factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\ncpus = {cpus}\n\
+         [replicates]\ncount = 1\n\
+         [machine]\ncost = \"instructions\"\nmemory_mib = 1024\n{workloads}"
+    )
+}
+
+/// Its fair probe is ended by a signal, because its window is a part of a second.
+const HACKBENCH: &str =
+    "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"250ms\"\n";
+
+/// Returns such an experiment whose instructions have prices.
+fn priced(cpus: &str, workloads: &str) -> String {
+    experiment(cpus, workloads).replace("cost = \"instructions\"", "cost = \"fixture.toml\"")
+}
+
+/// Returns such an experiment whose machine has caches.
+fn cached(cpus: &str, workloads: &str) -> String {
+    priced(cpus, workloads).replace("[machine]\n", "[machine]\ncaches = true\n")
+}
+
+/// Executes every cell undisturbed and under each perturbation, and prints whether it said the same.
+#[track_caller]
+fn perturb(text: &str, perturbations: &[Perturbation]) {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench::new(text, folder.path());
+    let cells = bench.prepared.manifest.plan.cells.iter();
+    let cells: Vec<_> = cells.map(|cell| (&cell.factors, cell.inputs().unwrap())).collect();
+    let mut differing = Vec::new();
+    for (factors, cell) in cells {
+        say(&format!("{} on {} CPUs: ", factors.workload, factors.cpus));
+        let expected = bench.digest(cell, &NOTHING).expect("an undisturbed cell");
+        say(&format!("{}\n", expected.short()));
+        for perturbation in perturbations {
+            let verdict = match bench.digest(cell, perturbation) {
+                Ok(digest) if digest == expected => "same".to_owned(),
+                Ok(digest) => format!("DIFFERS: {}", digest.short()),
+                Err(reason) => format!("FAILED: {reason}"),
+            };
+            say(&format!("    {:<48}{verdict}\n", perturbation.name));
+            if verdict != "same" {
+                differing.push(format!("{factors}, {}: {verdict}", perturbation.name));
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+/// Prints progress, which a test run without capture shows.
+fn say(text: &str) {
+    print!("{text}");
+    std::io::stdout().flush().unwrap();
+}
+
+/// An experiment with all that it needs, and room.
+struct Bench {
+    folder: PathBuf,
+    prepared: Prepared,
+}
+
+impl Bench {
+    fn new(text: &str, folder: &Path) -> Self {
+        make_arithmetic(&folder.join("arithmetic"));
+        copy(&sources("hotplug"), &folder.join("hotplug"), &["workload.toml", "hotplug.sh"]);
+        let detour = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/detour");
+        copy(&detour, &folder.join("detour"), &["workload.toml", "detour.c"]);
+        fs::copy(sources("prices").join("fixture.toml"), folder.join("fixture.toml")).unwrap();
+        let experiment = Experiment::parse(text).unwrap();
+        let (experiment, folders) = embed(experiment, folder).unwrap();
+        let provision = Provision::new(store(), Arch::default(), Options::default(), &|_| ());
+        let prepared = Preparation::new(provision, None).with_folders(&folders).resolve(experiment);
+        Self { folder: folder.to_owned(), prepared: prepared.unwrap() }
+    }
+
+    /// Returns the digest of a cell under a perturbation, or the reason why it has none.
+    fn digest(&self, cell: &CellInputs, perturbation: &Perturbation) -> Result<Digest, String> {
+        let mut config = self.prepared.vm_config();
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        config.command.splice(0..0, words(perturbation.starter));
+        config.command.extend(words(perturbation.arguments));
+        // No other cell may be forked from a snapshot that was made under a perturbation.
+        let own = tempfile::tempdir_in(&self.folder).unwrap();
+        if perturbation.boots {
+            config.snapshots = own.path().to_owned();
+        }
+        let vm = Vm::new(config);
+        let traces = TraceFolder::new(own.path().join("traces"));
+        traces.create().unwrap();
+        let kernel = perturbation.is_traced.then(|| self.kernel(cell, &traces));
+        let stream = traces.scratch().unwrap();
+        let tracing =
+            kernel.as_ref().map(|kernel| Tracing { program: kernel.program(), out: &stream });
+        if !perturbation.boots {
+            self.prepared.vm().prepare(&cell.snapshot, &Cancel::default()).map_err(reason)?;
+        }
+        let execution = perturbation
+            .disturbance
+            .during(|| vm.execute(cell, tracing, &Cancel::default()))
+            .map_err(reason)?;
+        match execution {
+            Execution { message: Message::Done(_), said, console, .. } => {
+                Ok(Digest::of(&[said, console].concat()))
+            }
+            Execution { message, .. } => Err(format!("{message:?}")),
+        }
+    }
+
+    fn kernel(&self, cell: &CellInputs, folder: &TraceFolder) -> std::sync::Arc<Kernel> {
+        let vm = self.prepared.vm();
+        Kernels::new(&self.prepared, &vm, Some(folder)).get(cell, &Cancel::default()).unwrap()
+    }
+}
+
+fn reason(stop: Stop) -> String {
+    match stop {
+        Stop::Cancelled => "cancelled".to_owned(),
+        Stop::Host { reason } => reason,
+        Stop::Failed { reason, console, .. } => {
+            format!("{reason}\n{}", String::from_utf8_lossy(&console))
+        }
+    }
+}
+
+/// Makes the folder of the workload that computes.
+fn make_arithmetic(folder: &Path) {
+    let sources = sources("arithmetic");
+    copy(&sources, folder, &["workload.toml"]);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-static", "-o"]).arg(folder.join("arithmetic"));
+    assert!(compiler.arg(sources.join("arithmetic.c")).status().unwrap().success());
+}
+
+/// Returns the folder of a workload's sources.
+fn sources(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+fn copy(from: &Path, to: &Path, names: &[&str]) {
+    fs::create_dir(to).unwrap();
+    for name in names {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
+/// Returns the user's store.
+fn store() -> Store {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let folder = folder("PREEMPTLAB_STORE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("preemptlab")))
+        .or_else(|| Some(folder("HOME")?.join(".cache/preemptlab")));
+    Store::open(folder.unwrap()).unwrap()
+}

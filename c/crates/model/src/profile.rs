@@ -1,0 +1,202 @@
+use preemptlab_protocol::{
+    caches::Caches,
+    prices::{Class, Prices},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Arch, Name, text::checked_text};
+
+/// The most bytes of a description of a machine.
+const MACHINE_BYTES_MAX: usize = 120;
+
+checked_text! {
+    /// Description of a machine, for people.
+    MachineText, is_machine_text,
+    "a description of a machine: 1 to 120 printable ASCII characters"
+}
+
+fn is_machine_text(text: &str) -> bool {
+    (1..=MACHINE_BYTES_MAX).contains(&text.len())
+        && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+}
+
+/// A machine as virtual time knows it: the cost of each class of instructions there.
+/// `docs/cost-model.md` describes the TOML form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Version of the format.
+    pub format: ProfileFormat,
+    /// Name of the profile.
+    pub name: Name,
+    /// Architecture of the machine.
+    pub arch: Arch,
+    /// The machine that the prices describe.
+    pub machine: MachineText,
+    /// How well the prices were fitted; `None` for prices that were not fitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// How well workloads were predicted that had no part in the fit; `None` where they are not
+    /// checked. It is not a part of a cell's identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+    /// The cost of each class, in 1/256 ns of the machine.
+    pub prices: Prices,
+    /// Its caches, and the cost of a miss; `None` where they are not described.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caches: Option<Caches>,
+}
+
+/// How well the prices of a profile were fitted. An error is the larger of model and machine over the
+/// smaller, in percent above 1; means are geometric.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fit {
+    /// Number of micro-benchmarks that were fitted.
+    pub benchmarks: u32,
+    /// Mean error of those.
+    pub error_percent_mean: u32,
+    /// Largest error of those.
+    pub error_percent_max: u32,
+    /// Number of micro-benchmarks that were held out of the fit.
+    pub held_out: u32,
+    /// Mean error of those.
+    pub held_out_error_percent_mean: u32,
+    /// Largest error of those.
+    pub held_out_error_percent_max: u32,
+    /// Classes that no benchmark determined: their prices are assumed.
+    pub undetermined: Vec<Class>,
+}
+
+/// How well workloads were predicted that had no part in the fit: how far the ratio of the throughput
+/// of two workloads is from that of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Number of workloads.
+    pub workloads: u32,
+    /// By prices alone.
+    pub prices: PairError,
+    /// By prices and caches; `None` where they are not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caches: Option<PairError>,
+}
+
+/// The error of all pairs of workloads: the larger of model and machine over the smaller, in percent
+/// above 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairError {
+    /// Geometric mean over all pairs.
+    pub error_percent_mean: u32,
+    /// That of the worst pair.
+    pub error_percent_max: u32,
+}
+
+/// The version of the profile's format. Format 1 had a slowdown, and prices of another unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct ProfileFormat;
+
+/// A profile has a format that this version does not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "format {0} of a profile is not known; this version reads format 2, which `preemptlab system calibrate` \
+     writes"
+)]
+pub struct ProfileFormatError(u32);
+
+impl TryFrom<u32> for ProfileFormat {
+    type Error = ProfileFormatError;
+
+    fn try_from(format: u32) -> Result<Self, ProfileFormatError> {
+        if format == 2 { Ok(Self) } else { Err(ProfileFormatError(format)) }
+    }
+}
+
+impl From<ProfileFormat> for u32 {
+    fn from(_: ProfileFormat) -> Self {
+        2
+    }
+}
+
+/// How the instructions of a machine are priced: a part of a cell's identity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pricing {
+    /// Version of the rules by which prices are paid.
+    pub rules: PricingRules,
+    /// The prices, and whose they are.
+    pub of: Profile,
+}
+
+impl Pricing {
+    /// Prices a machine by this version's rules, without its caches: a cell without caches does not
+    /// depend on the caches of a profile.
+    pub fn of_instructions(of: Profile) -> Self {
+        Self::with_caches(Profile { caches: None, ..of })
+    }
+
+    /// Prices a machine by this version's rules, with its caches where the profile describes them.
+    pub fn with_caches(of: Profile) -> Self {
+        Self { rules: PricingRules, of: Profile { check: None, ..of } }
+    }
+}
+
+/// The rules by which prices are paid: which class an instruction is of, and when a CPU's clock takes
+/// the owed time (the plugin in QEMU). A change of the rules needs a new number, which changes the
+/// identity of every cell with prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct PricingRules;
+
+/// The rules of this version.
+const RULES: u32 = 1;
+
+/// A recording was made by other rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("prices were paid by rules {0}, and this preemptlab pays by rules {RULES}")]
+pub struct PricingRulesError(u32);
+
+impl TryFrom<u32> for PricingRules {
+    type Error = PricingRulesError;
+
+    fn try_from(rules: u32) -> Result<Self, PricingRulesError> {
+        if rules == RULES { Ok(Self) } else { Err(PricingRulesError(rules)) }
+    }
+}
+
+impl From<PricingRules> for u32 {
+    fn from(_: PricingRules) -> Self {
+        RULES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_described_in_plain_text() {
+        for text in ["AMD EPYC 9004, a virtual machine", "x", &"a".repeat(120)] {
+            assert!(text.parse::<MachineText>().is_ok(), "{text}");
+        }
+        for text in ["", "\u{1b}[2J", "a\nb", "ä", &"a".repeat(121)] {
+            assert!(text.parse::<MachineText>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn formats_and_rules_are_bounded() {
+        fn said<T: serde::de::DeserializeOwned>(text: &str) -> String {
+            serde_json::from_str::<T>(text).err().expect(text).to_string()
+        }
+        for format in ["0", "1", "3"] {
+            let known = format!("format {format} of a profile is not known");
+            assert!(said::<ProfileFormat>(format).contains(&known));
+        }
+        assert!(
+            said::<PricingRules>("2").contains("by rules 2, and this preemptlab pays by rules 1")
+        );
+    }
+}

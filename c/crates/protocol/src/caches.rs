@@ -1,0 +1,344 @@
+//! A machine's caches and what missing them costs: how large they are, and penalties in 1/256 ns.
+//!
+//! A profile may hold [`Caches`]; the plugin in QEMU models them. All are integers, so that no rounding of
+//! any machine reaches a cell.
+
+use alloc::{format, string::String};
+
+use serde::{Deserialize, Serialize};
+
+/// The bytes of a line.
+pub const LINE_BYTES: u32 = 64;
+
+/// The most ways of a set.
+const WAYS_MAX: u32 = 32;
+
+/// Caches of a machine. Each CPU has all but `l3`, which all share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Caches {
+    /// A miss overlaps the one before it where at most so many accesses to memory lie between.
+    pub overlap_accesses: u16,
+    /// The first cache, of data.
+    pub l1d: CacheSize,
+    /// The first cache, of instructions.
+    pub l1i: CacheSize,
+    /// The second cache.
+    pub l2: CacheSize,
+    /// The last cache, which CPUs share.
+    pub l3: CacheSize,
+    /// Translations of data's pages of 4 KiB.
+    pub dtlb: TlbSize,
+    /// The same behind the first ones.
+    pub stlb: TlbSize,
+    /// Foresees loads of equal distance.
+    pub prefetcher: Prefetcher,
+    /// Prices of what the first caches lack.
+    pub penalties: Penalties,
+}
+
+/// A cache's bytes and ways: a power of two of sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "CacheKeys", into = "CacheKeys")]
+pub struct CacheSize {
+    sets: u32,
+    ways: u32,
+}
+
+/// Keys of a cache.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CacheKeys {
+    bytes: u32,
+    ways: u32,
+}
+
+impl CacheSize {
+    /// The fewest sets: a line's address within its page tells its set of so many.
+    pub const SETS_MIN: u32 = 64;
+
+    /// The most sets: 2 GiB with 32 ways.
+    const SETS_MAX: u32 = 1 << 20;
+
+    /// Returns the number of sets.
+    pub const fn sets(self) -> u32 {
+        self.sets
+    }
+
+    /// Returns the number of lines of a set.
+    pub const fn ways(self) -> u32 {
+        self.ways
+    }
+}
+
+impl TryFrom<CacheKeys> for CacheSize {
+    type Error = String;
+
+    fn try_from(CacheKeys { bytes, ways }: CacheKeys) -> Result<Self, String> {
+        let sets = sets(bytes / LINE_BYTES, ways).filter(|sets| {
+            bytes.is_multiple_of(LINE_BYTES) && (Self::SETS_MIN..=Self::SETS_MAX).contains(sets)
+        });
+        sets.map(|sets| Self { sets, ways }).ok_or_else(|| {
+            format!(
+                "{bytes} bytes in {ways} ways are no cache: it has 1 to {WAYS_MAX} ways and, in lines of \
+                 {LINE_BYTES} bytes, a power of two of sets from {} to {}",
+                Self::SETS_MIN,
+                Self::SETS_MAX
+            )
+        })
+    }
+}
+
+impl From<CacheSize> for CacheKeys {
+    fn from(CacheSize { sets, ways }: CacheSize) -> Self {
+        Self { bytes: sets * ways * LINE_BYTES, ways }
+    }
+}
+
+/// A TLB's entries and ways: a power of two of sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "TlbKeys", into = "TlbKeys")]
+pub struct TlbSize {
+    sets: u32,
+    ways: u32,
+}
+
+/// Keys of a TLB.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TlbKeys {
+    entries: u32,
+    ways: u32,
+}
+
+impl TlbSize {
+    /// The most sets.
+    const SETS_MAX: u32 = 1 << 12;
+
+    /// Returns the number of sets.
+    pub const fn sets(self) -> u32 {
+        self.sets
+    }
+
+    /// Returns the number of entries of a set.
+    pub const fn ways(self) -> u32 {
+        self.ways
+    }
+}
+
+impl TryFrom<TlbKeys> for TlbSize {
+    type Error = String;
+
+    fn try_from(TlbKeys { entries, ways }: TlbKeys) -> Result<Self, String> {
+        let sets = sets(entries, ways).filter(|sets| *sets <= Self::SETS_MAX);
+        sets.map(|sets| Self { sets, ways }).ok_or_else(|| {
+            format!(
+                "{entries} entries in {ways} ways are no TLB: it has 1 to {WAYS_MAX} ways and a power of \
+                 two of sets, at most {}",
+                Self::SETS_MAX
+            )
+        })
+    }
+}
+
+impl From<TlbSize> for TlbKeys {
+    fn from(TlbSize { sets, ways }: TlbSize) -> Self {
+        Self { entries: sets * ways, ways }
+    }
+}
+
+/// Returns the sets that so many lines make, if they are a power of two.
+fn sets(lines: u32, ways: u32) -> Option<u32> {
+    let is_whole = (1..=WAYS_MAX).contains(&ways) && lines.is_multiple_of(ways);
+    is_whole.then(|| lines / ways).filter(|sets| sets.is_power_of_two())
+}
+
+/// A prefetcher: it learns the distance from miss to miss of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prefetcher {
+    /// Instructions that it follows.
+    pub streams: Streams,
+    /// The equal distances in a row that it learns from.
+    pub training: u8,
+}
+
+/// A number of instructions that a prefetcher follows: a power of two, at most 4096.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Streams(u32);
+
+impl Streams {
+    /// Returns the number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl TryFrom<u32> for Streams {
+    type Error = &'static str;
+
+    fn try_from(streams: u32) -> Result<Self, &'static str> {
+        if streams.is_power_of_two() && streams <= 1 << 12 {
+            Ok(Self(streams))
+        } else {
+            Err("the streams of a prefetcher must be a power of two, at most 4096")
+        }
+    }
+}
+
+impl From<Streams> for u32 {
+    fn from(streams: Streams) -> Self {
+        streams.0
+    }
+}
+
+/// Penalties of what the first caches lack, by where it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Penalties {
+    /// A line in the second cache.
+    pub l2: Penalty,
+    /// A line in the last cache, or in the caches of another CPU.
+    pub l3: Penalty,
+    /// A line in memory.
+    pub memory: Penalty,
+    /// A translation in the second TLB.
+    pub stlb: Penalty,
+    /// A translation in the page tables, besides the table's own line.
+    pub walk: Penalty,
+}
+
+/// What a miss costs in 1/256 ns, beyond a hit of the first cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "PenaltyKeys", into = "PenaltyKeys")]
+pub struct Penalty {
+    waits: u32,
+    overlaps: u32,
+    streams: u32,
+}
+
+/// Keys of a penalty.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PenaltyKeys {
+    waits: u32,
+    overlaps: u32,
+    streams: u32,
+}
+
+impl Penalty {
+    /// The longest: 65,535 ns.
+    const MAX: u32 = (1 << 24) - 1;
+
+    /// Returns the penalty of a miss that the CPU waits for.
+    pub const fn waits(self) -> u32 {
+        self.waits
+    }
+
+    /// Returns the penalty of a miss that comes while the CPU waits for another one.
+    pub const fn overlaps(self) -> u32 {
+        self.overlaps
+    }
+
+    /// Returns the penalty of a miss that the prefetcher has foreseen.
+    pub const fn streams(self) -> u32 {
+        self.streams
+    }
+}
+
+impl TryFrom<PenaltyKeys> for Penalty {
+    type Error = String;
+
+    fn try_from(PenaltyKeys { waits, overlaps, streams }: PenaltyKeys) -> Result<Self, String> {
+        if waits > Self::MAX || overlaps > waits || streams > waits {
+            return Err(format!(
+                "a penalty must be 0 to {} (1/256 ns), and no miss costs more than one that a CPU waits \
+                 for",
+                Self::MAX
+            ));
+        }
+        Ok(Self { waits, overlaps, streams })
+    }
+}
+
+impl From<Penalty> for PenaltyKeys {
+    fn from(Penalty { waits, overlaps, streams }: Penalty) -> Self {
+        Self { waits, overlaps, streams }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    #[track_caller]
+    fn refused<T: DeserializeOwned>(text: &str) -> String {
+        serde_json::from_str::<T>(text).err().expect(text).to_string()
+    }
+
+    #[test]
+    fn a_cache_has_a_power_of_two_of_sets() {
+        let text = r#"{"bytes":49152,"ways":12}"#;
+        let cache: CacheSize = serde_json::from_str(text).unwrap();
+        assert_eq!((cache.sets(), cache.ways()), (64, 12));
+        assert_eq!(serde_json::to_string(&cache).unwrap(), text);
+        for (bytes, ways) in [
+            (0, 1),
+            (4096, 0),
+            (49152, 8),
+            (49152, 13),
+            (49153, 12),
+            (2048, 1),
+            (1 << 20, 33),
+            (1 << 27, 1),
+        ] {
+            let said = refused::<CacheSize>(&format!(r#"{{"bytes":{bytes},"ways":{ways}}}"#));
+            assert!(said.contains("are no cache: it has 1 to 32 ways"), "{said}");
+        }
+        let said = refused::<CacheSize>(r#"{"bytes":49152,"ways":12,"line":32}"#);
+        assert!(said.starts_with("unknown field `line`"), "{said}");
+    }
+
+    #[test]
+    fn a_tlb_has_a_power_of_two_of_sets() {
+        let text = r#"{"entries":96,"ways":12}"#;
+        let tlb: TlbSize = serde_json::from_str(text).unwrap();
+        assert_eq!((tlb.sets(), tlb.ways()), (8, 12));
+        assert_eq!(serde_json::to_string(&tlb).unwrap(), text);
+        for (entries, ways) in [(0, 1), (96, 0), (96, 16), (96, 33), (1 << 13, 1)] {
+            let said = refused::<TlbSize>(&format!(r#"{{"entries":{entries},"ways":{ways}}}"#));
+            assert!(said.contains("are no TLB"), "{said}");
+        }
+    }
+
+    #[test]
+    fn no_miss_costs_more_than_one_that_is_waited_for() {
+        let text = r#"{"waits":16777215,"overlaps":0,"streams":7}"#;
+        let penalty: Penalty = serde_json::from_str(text).unwrap();
+        assert_eq!((penalty.waits(), penalty.overlaps(), penalty.streams()), (16_777_215, 0, 7));
+        assert_eq!(serde_json::to_string(&penalty).unwrap(), text);
+        for text in [
+            r#"{"waits":16777216,"overlaps":0,"streams":0}"#,
+            r#"{"waits":1,"overlaps":2,"streams":0}"#,
+            r#"{"waits":1,"overlaps":0,"streams":2}"#,
+        ] {
+            let said = refused::<Penalty>(text);
+            assert!(said.contains("a penalty must be 0 to 16777215"), "{said}");
+        }
+        refused::<Penalty>(r#"{"waits":-1,"overlaps":0,"streams":0}"#);
+        refused::<Penalty>(r#"{"waits":1}"#);
+    }
+
+    #[test]
+    fn streams_are_a_power_of_two() {
+        assert_eq!(serde_json::from_str::<Streams>("64").unwrap().get(), 64);
+        for text in ["0", "3", "8192", "-1"] {
+            refused::<Streams>(text);
+        }
+    }
+}

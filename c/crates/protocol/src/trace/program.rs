@@ -1,0 +1,161 @@
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// What to record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceProgram {
+    /// See [`FORMAT`](crate::FORMAT).
+    pub format: u32,
+    /// The per-CPU address of `preempt_count`: what instructions add to the base of `gs`.
+    pub preempt_count: u64,
+    /// Instructions before which an event is recorded.
+    pub probes: Vec<Probe>,
+    /// How to describe a task.
+    pub task: TaskLayout,
+    /// When a section with preemption or interrupts off has lasted at least this long, its end is
+    /// followed by the words on top of the stack, in nanoseconds.
+    pub stack_ns_min: u64,
+    /// Every call and return in a window of time, instead of the sections' stacks.
+    pub zoom: Option<Zoom>,
+    /// Functions whose returns are recorded, too, from the first instruction to the one behind the last;
+    /// in a zoom those of every function are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returns: Vec<(u64, u64)>,
+    /// The only thing that makes a traced execution another one: an interrupt at an instant. These
+    /// are in the order of their times, and the first that is possible is raised.
+    pub inject: Vec<Inject>,
+}
+
+/// An interrupt that the machine would not have had, and what the guest is to find when it comes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inject {
+    /// The CPU that it interrupts.
+    pub cpu: u32,
+    /// It is raised at that CPU's first event at or after this virtual time.
+    pub at_ns: u64,
+    /// The virtual address of the word that points to the leftmost node of a red-black tree, and the node
+    /// of which `writes` are. It must be in the tree, and nodes before it are written like it.
+    pub expected: (u64, u64),
+    /// Words of the guest's memory that are written then: virtual address and value.
+    pub writes: Vec<(u64, u64)>,
+    /// The physical address to which a message-signalled interrupt for the first CPU is written.
+    pub message_address: u64,
+    /// What is written there: the vector.
+    pub message: u32,
+}
+
+/// An event before the execution of the instruction at an address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// The instruction's address.
+    pub address: u64,
+    /// What the event carries.
+    pub operands: Vec<Operand>,
+    /// Registers that hold tasks, which are described in the stream before the event, once each.
+    pub tasks: Vec<Register>,
+    /// A register with a task that is about to change: it is described anew next time.
+    pub changes: Option<Register>,
+    /// Whether the words on top of the stack follow.
+    pub stack: bool,
+}
+
+/// A value that an event carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operand {
+    /// A register.
+    Register(Register),
+    /// Up to 8 bytes of memory, little endian: at an address where no register is named, else at an
+    /// offset from it. Memory that is not mapped reads as 0.
+    Memory {
+        /// The register with the base address.
+        base: Option<Register>,
+        /// Added to the base.
+        offset: u64,
+        /// How many bytes.
+        bytes: u8,
+    },
+}
+
+/// The registers of x86-64 that hold arguments (System V ABI), results and the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "these are the registers' own names")]
+pub enum Register {
+    Rax,
+    Rcx,
+    Rdx,
+    Rbx,
+    Rsp,
+    Rbp,
+    Rsi,
+    Rdi,
+    R8,
+    R9,
+    R10,
+    R11,
+    R12,
+    R13,
+    R14,
+    R15,
+}
+
+impl Register {
+    /// All of them, in the order of their numbers in instructions.
+    pub const ALL: [Self; 16] = [
+        Self::Rax,
+        Self::Rcx,
+        Self::Rdx,
+        Self::Rbx,
+        Self::Rsp,
+        Self::Rbp,
+        Self::Rsi,
+        Self::Rdi,
+        Self::R8,
+        Self::R9,
+        Self::R10,
+        Self::R11,
+        Self::R12,
+        Self::R13,
+        Self::R14,
+        Self::R15,
+    ];
+
+    /// Its name, as QEMU and GDB spell it.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 16] = [
+            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11",
+            "r12", "r13", "r14", "r15",
+        ];
+        NAMES[self as usize]
+    }
+}
+
+/// Offsets in `struct task_struct`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskLayout {
+    /// `pid`, 4 bytes: the thread.
+    pub pid: u64,
+    /// `tgid`, 4 bytes: the process.
+    pub tgid: u64,
+    /// `prio`, 4 bytes: below 100 a real-time task, 0 the most urgent.
+    pub prio: u64,
+    /// `comm`, 16 bytes.
+    pub comm: u64,
+}
+
+/// A window in which everything is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zoom {
+    /// From this virtual time on.
+    pub start_ns: u64,
+    /// To this virtual time; nothing is recorded after it.
+    pub end_ns: u64,
+    /// The first instructions of the kernel's functions, ascending.
+    pub functions: Vec<u64>,
+}

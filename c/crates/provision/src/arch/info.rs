@@ -1,0 +1,14 @@
+use preemptlab_symbols::{BzImageError, Types, TypesError};
+
+/// The facts about an architecture of guests, besides the names in [`preemptlab_model::Platform`].
+#[derive(Debug)]
+pub struct ArchInfo {
+    /// The guest's `/init`, as the build script made it.
+    pub(crate) init: &'static [u8],
+    /// The guest's `/player`, as the build script made it.
+    pub(crate) player: &'static [u8],
+    /// Checks a kernel's image and returns the kernel's release.
+    pub(crate) release_of: fn(&[u8]) -> Result<String, BzImageError>,
+    /// Reads the types of a kernel from its image.
+    pub types_of: fn(&[u8]) -> Result<Types, TypesError>,
+}

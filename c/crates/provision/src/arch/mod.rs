@@ -1,0 +1,15 @@
+//! The parts of this crate that depend on the processor of guests: one file for each architecture.
+
+mod info;
+mod x86_64;
+
+use preemptlab_model::Arch;
+
+pub use self::info::ArchInfo;
+
+/// Returns the facts about an architecture of guests.
+pub fn of(arch: Arch) -> &'static ArchInfo {
+    match arch {
+        Arch::Amd64 => &x86_64::INFO,
+    }
+}

@@ -1,0 +1,357 @@
+//! Package lists and packages without the machine's apt: downloaded and checked here, and read by the apt of
+//! Debian 13, which is unpacked into the store once.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use preemptlab_model::{Digest, Package};
+use serde::{Deserialize, Serialize};
+
+use super::{AptError, LeftOut, Trouble, config, run::Programs};
+use crate::{
+    Event, Keys, Mirror, Named, Options, Release, Store, StoreError, StoreLock,
+    distribution::{
+        deb,
+        debian::release::{for_each_stanza, list_path, package, unpacked},
+        web::Client,
+    },
+    platform::HOST,
+    signed_text,
+    store::{hash::sha256, kept, seen, whole::is_whole},
+};
+
+/// The largest `InRelease` file, in bytes.
+const RELEASE_BYTES_MAX: u64 = 1 << 20;
+
+/// The time by which a clock may be slow.
+const SLOW_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// The addresses of the archives in apt's sources, whoever serves them. apt names the lists after them, and
+/// asks nobody.
+const MAIN: &str = "http://main.invalid";
+const SECURITY: &str = "http://security.invalid";
+
+/// The version of the list of apt's own packages.
+const FORMAT: u32 = 1;
+
+/// The resolver starts a program that would download, and asks it what it can do: this one is static.
+const METHOD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/method"));
+
+/// An archive that is read without the machine's apt.
+#[derive(Debug)]
+pub(super) struct Own {
+    mirror: Mirror,
+    keys: Keys,
+    client: Client,
+}
+
+impl Own {
+    pub(super) fn new(mirror: Mirror, keys: Keys, client: Client) -> Self {
+        Self { mirror, keys, client }
+    }
+
+    /// Returns the archive that a person named, or the build of this program, with Debian's keys.
+    pub(super) fn of_debian(options: &Options) -> Result<Self, AptError> {
+        let mirror = Mirror::without_apt(options.mirror.as_deref())?;
+        Ok(Self::new(mirror, Keys::debian()?, client(options)?))
+    }
+
+    /// Returns the addresses that stand for the archives in apt's sources.
+    pub(super) fn in_sources() -> Mirror {
+        Mirror { main: MAIN.to_owned(), security: SECURITY.to_owned() }
+    }
+
+    /// Returns the archives.
+    pub(super) fn mirror(&self) -> &Mirror {
+        &self.mirror
+    }
+
+    /// Returns the settings with which apt only answers, and writes the program that they name.
+    pub(super) fn settings(root: &Path) -> Result<String, StoreError> {
+        let method = root.join("method");
+        config::write(&method, METHOD)?;
+        fs::set_permissions(&method, fs::Permissions::from_mode(0o755))
+            .map_err(StoreError::at(&method))?;
+        Ok(format!("Dir::Bin::Methods::http \"{}\";\n", method.display()))
+    }
+
+    /// Brings the lists of every suite here, and returns the troubles with those that could not be.
+    pub(super) fn refresh(&self, root: &Path, options: &Options) -> Vec<LeftOut> {
+        let now = SystemTime::now();
+        let bring = |suite: &'static str| {
+            let once = || self.bring(root, suite, options.allow_expired, now);
+            // A mirror in the midst of an update has lists that its release file does not name yet.
+            let done = match once() {
+                Err(Trouble::Corrupted(_)) => once(),
+                done => done,
+            };
+            Some(LeftOut { suite: suite.to_owned(), trouble: done.err()? })
+        };
+        config::suites().filter_map(bring).collect()
+    }
+
+    fn bring(
+        &self,
+        root: &Path,
+        suite: &str,
+        allow_expired: bool,
+        now: SystemTime,
+    ) -> Result<(), Trouble> {
+        let Mirror { main, security } = &self.mirror;
+        let archive = if config::is_security(suite) { security } else { main };
+        let url = format!("{archive}/dists/{suite}");
+        let in_release = self.client.get(&format!("{url}/InRelease"), RELEASE_BYTES_MAX)?;
+        let release = self.vouched(&in_release, suite, allow_expired, now)?;
+        let named = release.file(&list_path()).ok_or_else(|| {
+            Trouble::Other(format!("its release file names no list for {}", HOST.debian))
+        })?;
+        let (release_path, path) = (of_suite(root, suite, "InRelease"), list_of(root, suite));
+        if fs::read(&release_path).is_ok_and(|present| present == in_release) && path.is_file() {
+            return Ok(());
+        }
+        let folder = list_path();
+        let folder = folder.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let by_hash = format!("{url}/{folder}/by-hash/SHA256/{}", named.sha256);
+        let by_name = format!("{url}/{}", list_path());
+        let urls = [release.by_hash.then_some(by_hash), Some(by_name)];
+        let part = root.join("state/lists/partial").join(format!("{suite}.xz"));
+        let mut done = Err(Trouble::Missing);
+        for url in urls.into_iter().flatten() {
+            done = self.client.save(&url, &part, named, &mut |_| ());
+            if done != Err(Trouble::Missing) {
+                break;
+            }
+        }
+        done.map_err(|trouble| match trouble {
+            Trouble::Missing => Trouble::Corrupted(
+                "it lacks the list that its release file names, so it is being updated".to_owned(),
+            ),
+            other => other,
+        })?;
+        let stored = unpack_list(&part, &path)
+            .and_then(|()| preemptlab_files::replace(&release_path, &in_release))
+            .and_then(|()| fs::remove_file(&part));
+        stored.map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Trouble::DiskFull,
+            _ => Trouble::Other(format!("{}: {error}", path.display())),
+        })
+    }
+
+    /// Reads a release file that Debian signed for this suite and that is of this time.
+    fn vouched(
+        &self,
+        in_release: &[u8],
+        suite: &str,
+        allow_expired: bool,
+        now: SystemTime,
+    ) -> Result<Release, Trouble> {
+        let signed = signed_text(in_release, &self.keys)
+            .map_err(|error| Trouble::Signature(error.to_string()))?;
+        let release =
+            Release::parse(&signed.text).map_err(|error| Trouble::Signature(error.to_string()))?;
+        if suite != release.suite && suite != release.codename {
+            let text = format!("it is the release file of {}", release.codename);
+            return Err(Trouble::Signature(text));
+        }
+        if release.date > now + SLOW_MAX {
+            return Err(Trouble::NotYetValid);
+        }
+        match release.valid_until.and_then(|until| now.duration_since(until).ok()) {
+            Some(late) if !allow_expired => {
+                let hours = late.as_secs() / 3600;
+                Err(Trouble::Expired { since: format!("{}d {}h", hours / 24, hours % 24) })
+            }
+            _ => Ok(release),
+        }
+    }
+
+    /// Provides the apt of Debian 13, which reads the lists of a private root. Without leave to download it
+    /// is there or not.
+    pub(super) fn programs(
+        &self,
+        root: &Path,
+        (store, lock): (&Store, &StoreLock),
+        options: &Options,
+        on_event: &dyn Fn(Event),
+    ) -> Result<Programs, AptError> {
+        let parts = self.parts(root)?;
+        let mut digests: Vec<_> = parts.iter().map(|part| part.package.sha256).collect();
+        digests.sort();
+        let folder = store.resolver(Digest::of_json(&digests));
+        if is_whole(&folder) {
+            return Ok(Programs::Unpacked(folder));
+        }
+        if options.offline {
+            return Ok(Programs::None);
+        }
+        let bytes_total = parts.iter().map(|part| part.bytes).sum();
+        let mut bytes_before = 0;
+        let mut debs = Vec::new();
+        for part in &parts {
+            let target = store.package(part.package.sha256);
+            if !sha256(&target).is_ok_and(|found| found == part.package.sha256) {
+                let url = format!("{}/{}", self.mirror.main, part.path);
+                let mut tell = |bytes| {
+                    let what = format!("apt and {} more", parts.len() - 1);
+                    on_event(Event::Downloading { what, bytes: bytes_before + bytes, bytes_total });
+                };
+                let named = Named { sha256: part.package.sha256, bytes: part.bytes };
+                self.keep(&url, root, &target, named, &mut tell)?.map_err(|trouble| {
+                    AptError::Download { name: named_version(&part.package), trouble }
+                })?;
+            }
+            bytes_before += part.bytes;
+            debs.push(target);
+        }
+        lock.fill(&folder, |draft| {
+            on_event(Event::Unpacking { what: "apt".to_owned() });
+            let unpacked = debs.iter().try_for_each(|deb| deb::unpack(deb, draft));
+            unpacked.map_err(|error| AptError::List(error.to_string()))
+        })?;
+        Ok(Programs::Unpacked(folder))
+    }
+
+    /// Returns the packages of apt, from the list of Debian 13 or from what was read there before.
+    fn parts(&self, root: &Path) -> Result<Vec<Part>, AptError> {
+        let list = list_of(root, config::STABLE);
+        let question = Digest::of_json(&(FORMAT, seen::digest(&[&list])?));
+        let path = root.join("parts");
+        if let Some(parts) = kept::read(&path, question) {
+            return Ok(parts);
+        }
+        let opened = File::open(&list).map_err(StoreError::at(&list))?;
+        let parts =
+            parts(BufReader::new(opened)).map_err(|error| AptError::List(error.to_string()))?;
+        kept::write(&path, question, &parts);
+        Ok(parts)
+    }
+
+    /// Downloads a file into the store: beside it until it is whole, so that the next download continues it.
+    pub(super) fn keep(
+        &self,
+        url: &str,
+        root: &Path,
+        target: &Path,
+        named: Named,
+        on_bytes: &mut dyn FnMut(u64),
+    ) -> Result<Result<(), Trouble>, StoreError> {
+        let folder = root.join("downloads");
+        fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
+        let part = folder.join(named.sha256.to_string());
+        if let Err(trouble) = self.client.save(url, &part, named, on_bytes) {
+            return Ok(Err(trouble));
+        }
+        File::open(&part)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(&part, target))
+            .map_err(StoreError::at(target))?;
+        Ok(Ok(()))
+    }
+
+    /// Returns the address of a file whose address apt printed.
+    pub(super) fn real(&self, url: &str) -> Option<String> {
+        let Mirror { main, security } = &self.mirror;
+        [(MAIN, main), (SECURITY, security)].into_iter().find_map(|(stands_for, archive)| {
+            Some(format!("{archive}{}", url.strip_prefix(stands_for)?))
+        })
+    }
+}
+
+/// Prepares downloads without apt.
+pub(super) fn client(options: &Options) -> Result<Client, AptError> {
+    Client::new(&options.proxies).map_err(AptError::Proxy)
+}
+
+/// Returns a package's name with its version, for a message.
+pub(super) fn named_version(package: &Package) -> String {
+    format!("{} {}", package.name, package.version)
+}
+
+/// Reads a line `'URL' FILE BYTES HASH`, and returns the file and the URL.
+pub(super) fn printed(line: &str) -> Option<(&str, &str)> {
+    let (url, rest) = line.strip_prefix('\'')?.split_once("' ")?;
+    Some((rest.split(' ').next()?, url))
+}
+
+/// Returns the path that apt gives to a file of a suite.
+fn of_suite(root: &Path, suite: &str, file: &str) -> PathBuf {
+    let archive = if config::is_security(suite) { SECURITY } else { MAIN };
+    let host = archive.trim_start_matches("http://");
+    root.join("state/lists").join(format!("{host}_dists_{suite}_{file}"))
+}
+
+/// Returns the path of a suite's list of packages.
+pub(super) fn list_of(root: &Path, suite: &str) -> PathBuf {
+    of_suite(root, suite, &format!("main_binary-{}_Packages", HOST.debian))
+}
+
+fn unpack_list(packed: &Path, path: &Path) -> io::Result<()> {
+    let mut reader = unpacked(BufReader::new(preemptlab_files::open(packed)?))?;
+    let mut list = preemptlab_files::Replacement::of_file(path)?;
+    io::copy(&mut reader, list.file())?;
+    list.publish()
+}
+
+/// A package of apt's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    package: Package,
+    /// Path of the file in the archive.
+    path: String,
+    bytes: u64,
+}
+
+/// Finds the packages of apt in a list: it and all libraries that it depends on. Of alternatives the first
+/// that is there is taken. apt answers without its other dependencies, which are for downloads.
+fn parts(list: impl BufRead) -> io::Result<Vec<Part>> {
+    let mut offered = BTreeMap::new();
+    for_each_stanza(list, |stanza| {
+        let get = |key: &str| stanza.get(key).map(String::as_str).unwrap_or_default();
+        let name = get("Package");
+        if name != "apt" && !name.starts_with("lib") {
+            return;
+        }
+        let part = package(stanza).zip(get("Size").parse().ok()).map(|(package, bytes)| Part {
+            package,
+            path: get("Filename").to_owned(),
+            bytes,
+        });
+        let depends = format!("{},{}", get("Pre-Depends"), get("Depends"));
+        offered.extend(part.map(|part| (name.to_owned(), (part, depends))));
+    })?;
+    let mut chosen = BTreeSet::new();
+    let mut open = vec!["apt".to_owned()];
+    let mut parts = Vec::new();
+    while let Some(name) = open.pop() {
+        let Some((part, depends)) = offered.get(&name).filter(|_| chosen.insert(name.clone()))
+        else {
+            continue;
+        };
+        parts.push(part.clone());
+        for alternatives in depends.split(',') {
+            let names = alternatives
+                .split('|')
+                .map(|one| one.trim().split([' ', ':', '(']).next().unwrap_or_default());
+            open.extend(
+                names.filter(|name| offered.contains_key(*name)).take(1).map(str::to_owned),
+            );
+        }
+    }
+    match parts.is_empty() {
+        true => Err(io::Error::other("it is not in the list")),
+        false => {
+            parts.sort_by(|a, b| a.package.name.cmp(&b.package.name));
+            Ok(parts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

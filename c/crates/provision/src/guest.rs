@@ -1,0 +1,21 @@
+use preemptlab_model::{Arch, Digest};
+
+use crate::arch::{self, ArchInfo};
+
+/// The program that runs a cell on the machine's own kernel, as the build script made it: static,
+/// and alone in its namespaces.
+pub const CELL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cell"));
+
+/// The program of micro-benchmarks, as the build script made it: static, for hosts and guests. No cell
+/// executes it, but for the one of a calibration that counts its instructions.
+pub const MICRO: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/micro"));
+
+/// The program that repeats a command, as the build script made it: static, for the folder of a workload.
+pub const REPEAT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/repeat"));
+
+/// Computes a digest of the guests' programs, which cells execute.
+pub fn guest_sha256() -> Digest {
+    let of_guests = Arch::ALL.map(arch::of).into_iter();
+    let programs = of_guests.flat_map(|ArchInfo { init, player, .. }| [*init, *player]);
+    Digest::of_json(&programs.chain([CELL]).map(Digest::of).collect::<Vec<_>>())
+}

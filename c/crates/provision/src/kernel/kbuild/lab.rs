@@ -1,0 +1,76 @@
+//! The configuration `lab`.
+
+use preemptlab_model::KernelConfig;
+
+/// The configuration as `make allnoconfig` reads it.
+pub(crate) const LAB: &str = include_str!("lab.config");
+
+/// The line after which symbols are only wished for.
+const OPTIONAL: &str = "# Optional: ";
+
+/// Returns the first symbol that cells need and that a configuration lacks, among those that the
+/// kernel has.
+pub(crate) fn missing(
+    config: &KernelConfig,
+    exists: impl Fn(&str) -> bool,
+) -> Option<&'static str> {
+    let needed = LAB.lines().take_while(|line| !line.starts_with(OPTIONAL));
+    needed
+        .filter_map(|line| line.strip_prefix("CONFIG_")?.strip_suffix("=y"))
+        .find(|symbol| !config.is_builtin(symbol) && exists(symbol))
+}
+
+/// Options that the guest's init needs, whatever configuration a kernel starts from.
+const OF_INIT: [&str; 8] = [
+    "BLK_DEV_INITRD",
+    "BINFMT_ELF",
+    "PROC_FS",
+    "SYSFS",
+    "DEVTMPFS",
+    "TMPFS",
+    "DEBUG_FS",
+    "X86_IOPL_IOPERM",
+];
+
+/// The file by which a mode is set, for kernels that can change theirs.
+const OF_MODES: &str = "SCHED_DEBUG";
+
+/// Returns the first symbol without which no cell can run, among those that the kernel has.
+pub(crate) fn needed(config: &KernelConfig, exists: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let of_modes = config.is_dynamic().then_some(OF_MODES);
+    let needed = OF_INIT.into_iter().chain(of_modes);
+    needed.into_iter().find(|symbol| !config.is_builtin(symbol) && exists(symbol))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_cell_can_do_without_is_found() {
+        let lab = format!("{LAB}CONFIG_SYSFS=y\n");
+        let needed_of = |text: &str| needed(&KernelConfig::parse(text), |_| true);
+        assert_eq!(needed_of(&lab), None);
+        assert_eq!(needed_of(&lab.replace("CONFIG_DEBUG_FS=y", "")), Some("DEBUG_FS"));
+        let silent = lab.replace("CONFIG_SCHED_DEBUG=y", "");
+        assert_eq!(needed_of(&silent), Some("SCHED_DEBUG"));
+        // A kernel of one mode sets none.
+        assert_eq!(needed_of(&silent.replace("CONFIG_PREEMPT_DYNAMIC=y", "")), None);
+        assert_eq!(needed(&KernelConfig::parse(&silent), |_| false), None);
+    }
+
+    #[test]
+    fn a_symbol_that_cannot_be_set_is_found() {
+        let whole = KernelConfig::parse(LAB);
+        assert_eq!(missing(&whole, |_| true), None);
+        let lacks = |symbol: &str| {
+            let line = format!("CONFIG_{symbol}=y\n");
+            assert!(LAB.contains(&line), "{symbol}");
+            KernelConfig::parse(&LAB.replace(&line, ""))
+        };
+        assert_eq!(missing(&lacks("SCHED_DEBUG"), |_| true), Some("SCHED_DEBUG"));
+        // A series that has no such symbol needs none.
+        assert_eq!(missing(&lacks("SCHED_DEBUG"), |_| false), None);
+        assert_eq!(missing(&lacks("RETPOLINE"), |_| true), None);
+    }
+}

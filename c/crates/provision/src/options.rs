@@ -1,0 +1,22 @@
+use std::path::PathBuf;
+
+use crate::Proxies;
+
+/// Choices of a person about packages.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Debian's main archive; `None` for that of the machine's own apt.
+    pub mirror: Option<String>,
+    /// Archive that keeps every version of every package, for those that the mirror no longer has.
+    pub snapshot: Option<String>,
+    /// Use suites whose release file is older than it may be.
+    pub allow_expired: bool,
+    /// Use the store alone: refresh and download nothing.
+    pub offline: bool,
+    /// Refresh the package lists even if they are fresh.
+    pub refresh: bool,
+    /// File that `APT_CONFIG` names, which the machine's own apt reads first (apt.conf(5)).
+    pub apt_config: Option<PathBuf>,
+    /// Proxies for downloads without apt.
+    pub proxies: Proxies,
+}

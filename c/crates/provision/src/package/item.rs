@@ -1,0 +1,103 @@
+//! The values that both formats of packages are read as.
+
+use super::error::PackageFault;
+
+/// The longest path in a package, in bytes.
+pub(super) const PATH_BYTES_MAX: usize = 4096;
+
+/// The longest part of a path, in bytes (`NAME_MAX`, include/uapi/linux/limits.h).
+const NAME_BYTES_MAX: usize = 255;
+
+/// Bounds on the content of a package.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// The most that it may unpack to, in bytes, with the headers of its entries.
+    pub(crate) bytes: u64,
+    /// The most entries that it may have.
+    pub(crate) entries: usize,
+}
+
+/// Format of a package's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Of Debian and its kin (deb(5)).
+    Deb,
+    /// Of Fedora, openSUSE and their kin.
+    Rpm,
+}
+
+/// The description of a package by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) format: Format,
+    pub(crate) name: String,
+    /// Version of the package, with its epoch and its release.
+    pub(crate) version: String,
+    /// Architecture of the package, in the words of its format.
+    pub(crate) arch: String,
+    /// Names of the packages that it depends on, of alternatives the first.
+    pub(crate) needs: Vec<String>,
+}
+
+/// An entry of a package.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item<'a> {
+    /// Path of the entry, without a slash or a dot before it. None of its parts is `..`.
+    pub(crate) path: &'a str,
+    pub(crate) kind: Kind,
+    /// Length of the content, in bytes.
+    pub(crate) bytes: u64,
+}
+
+/// Kind of a package's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    Symlink,
+    Hardlink,
+    /// A device, a pipe or the like.
+    Special,
+}
+
+/// Counts the entries of a package.
+pub(super) fn count(entries: &mut usize, entries_max: usize) -> Result<(), PackageFault> {
+    *entries += 1;
+    match *entries > entries_max {
+        true => Err(PackageFault::TooMuch(format!("{entries_max} files"))),
+        false => Ok(()),
+    }
+}
+
+/// Returns the path of an entry, if it leads to a place in the package; an empty one for the root.
+pub(super) fn sound(path: &[u8]) -> Result<&str, PackageFault> {
+    let refused = |why| PackageFault::Entry { path: shown(path), why };
+    if path.len() > PATH_BYTES_MAX {
+        return Err(refused("a path that is too long"));
+    }
+    let text = str::from_utf8(path).map_err(|_| refused("a path that is no text"))?;
+    if text.contains(|c: char| c.is_control()) {
+        return Err(refused("a path that no reader could see"));
+    }
+    let text = text.strip_prefix("./").unwrap_or(text);
+    let text = text.strip_suffix('/').unwrap_or(text);
+    if matches!(text, "" | ".") {
+        return Ok("");
+    }
+    if text.starts_with('/') {
+        return Err(refused("a path from the machine's root"));
+    }
+    if text.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Err(refused("a path that may lead out of the package"));
+    }
+    match text.split('/').any(|part| part.len() > NAME_BYTES_MAX) {
+        true => Err(refused("a name that is too long")),
+        false => Ok(text),
+    }
+}
+
+/// Returns the beginning of a path for a message.
+pub(super) fn shown(path: &[u8]) -> String {
+    let text = String::from_utf8_lossy(path);
+    text.chars().take(200).collect::<String>().escape_debug().to_string()
+}

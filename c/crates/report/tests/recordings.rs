@@ -1,0 +1,76 @@
+//! Pages, letters and tables of recordings, without a virtual machine.
+
+use std::{fs, path::Path};
+
+use preemptlab_analysis::{Compared, GivenRule, Keep, mixed};
+use preemptlab_report::{
+    Answers, InWords,
+    export::{Format, export_tables},
+    form, letter,
+    page::{PageData, page_data},
+};
+use preemptlab_stats::Comparison;
+use preemptlab_testkit::recorded::{Cell, recorded};
+
+/// Makes cells whose modes are apart; one cell failed and one was not executed.
+fn apart(mode: &str, replicate: u32) -> Cell {
+    match (mode, replicate) {
+        ("none", 1) => Cell::Failed,
+        ("none", 2) => Cell::Missing,
+        ("none", _) => Cell::Later(replicate.into()),
+        _ => Cell::Measured,
+    }
+}
+
+/// Returns the status of a row's cell.
+fn status(row: &serde_json::Value) -> &str {
+    row["no_result"]["status"].as_str().unwrap_or("completed")
+}
+
+fn page(path: &Path) -> (PageData, Comparison) {
+    let paths = [path.to_owned()];
+    let (compared, _) = Compared::open(&paths, Keep::Distributions, GivenRule::default()).unwrap();
+    let comparison = compared.comparison().unwrap();
+    let said = InWords { headline: "It is so.".into(), points: vec!["A point.".into()] };
+    (page_data(&compared, &comparison, said, "a test").unwrap(), comparison)
+}
+
+#[test]
+fn a_page_has_every_cell_of_the_plan() {
+    let (_folder, path) = recorded("a", apart);
+    let (page, comparison) = page(&path);
+    let rows = serde_json::to_value(&page).unwrap()["cells"].clone();
+    let statuses: Vec<&str> = rows.as_array().unwrap().iter().map(status).collect();
+    assert_eq!(statuses.len(), 10);
+    for (status, count) in [("completed", 8), ("failed", 1), ("missing", 1)] {
+        assert_eq!(statuses.iter().filter(|each| **each == status).count(), count, "{status}");
+    }
+    let text = letter(&page, &comparison);
+    assert!(text.contains("It is so.") && text.contains("- A point."), "{text}");
+    assert!(text.contains("2 of 5") || text.contains("1 of 5 failed"), "{text}");
+    let filled = |template: &str| {
+        let form = form(template.to_owned(), &page, &comparison);
+        let comparison = comparison.clone();
+        form.fill(move |call| Answers::default().answer(&comparison, call))
+    };
+    assert_eq!(filled("{{ experiment }}").unwrap(), "made");
+    assert!(filled("{{ median('x', 'y', 'z') }}").is_err());
+}
+
+#[test]
+fn tables_are_written_whole_into_a_new_folder() {
+    let (folder, path) = recorded("a", apart);
+    let (recordings, warnings) = mixed::open(&[path]).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let out = folder.path().join("out");
+    let written = export_tables(&recordings, Format::Csv, Some(&out)).unwrap();
+    let counts: Vec<_> = written.statuses.into_iter().collect();
+    assert_eq!(counts, [("completed", 8), ("failed", 1), ("missing", 1)]);
+    let names = ["cells", "metrics", "histograms", "instants", "sections"];
+    let names = names.map(|name| out.join(format!("{name}.csv")));
+    assert_eq!(written.files, names);
+    let cells = fs::read_to_string(&names[0]).unwrap();
+    assert_eq!(cells.lines().count(), 11, "{cells}");
+    let error = export_tables(&recordings, Format::Csv, Some(&out)).unwrap_err();
+    assert!(error.to_string().contains("is not empty"), "{error}");
+}

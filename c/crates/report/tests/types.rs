@@ -1,0 +1,51 @@
+//! `web/src/document.ts` holds the types of the page's data as they are here.
+
+use std::{collections::BTreeMap, env, fs, path::Path};
+
+use preemptlab_report::page::PageData;
+use ts_rs::{Config, TS, TypeVisitor};
+
+const HEADER: &str = "\
+// The types of the page's data. Written by crates/report/tests/types.rs, never by hand:
+//     WRITE_TYPES=1 cargo test -p preemptlab-report --test types
+";
+
+/// The declaration of every type that a type is made of, by its name: they are met in an order that
+/// each build draws anew.
+struct Types {
+    config: Config,
+    declared: BTreeMap<String, String>,
+}
+
+impl TypeVisitor for Types {
+    fn visit<T: TS + 'static + ?Sized>(&mut self) {
+        let name = T::name(&self.config);
+        if T::output_path().is_none() || self.declared.contains_key(&name) {
+            return;
+        }
+        let docs = T::docs().unwrap_or_default();
+        self.declared.insert(name, format!("\n{docs}export {}\n", T::decl(&self.config)));
+        T::visit_dependencies(self);
+    }
+}
+
+#[test]
+fn the_types_of_the_script_are_those_of_the_page() {
+    let config = Config::new().with_large_int("number");
+    let mut types = Types { config, declared: BTreeMap::new() };
+    types.visit::<PageData>();
+    let declared: String = types.declared.into_values().collect();
+    let lines = declared.lines().map(|line| format!("{}\n", line.trim_end()));
+    let text: String = [HEADER.to_owned()].into_iter().chain(lines).collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/document.ts");
+    if env::var_os("WRITE_TYPES").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == text,
+        "web/src/document.ts is not what the types in Rust come to; write it anew with\n    \
+         WRITE_TYPES=1 cargo test -p preemptlab-report --test types\nand see whether web/ still \
+         agrees with it (tests/report-in-browser)"
+    );
+}

@@ -1,0 +1,125 @@
+//! The findings of a whole trace, in one pass.
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bound::{Bound, Closures},
+    cpu::Machine,
+    decode::{Decoder, Item, TraceError},
+    delay::{Delays, Waits},
+    explain::Window,
+    kernel::Kernel,
+    opportunity::{Opportunities, Seen},
+    ranking::{Ranked, Ranking},
+    virtual_window::VirtualWindow,
+    wakeup::{Target, Wakeups},
+    worst_instant::WorstInstant,
+};
+
+/// Findings in the window in which the probes ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Findings {
+    /// The version of this form.
+    pub format: u32,
+    /// Events in the whole trace.
+    pub events: u64,
+    /// Number of returns to user space at which `preempt_count` was not zero. A number above 0
+    /// means that the plugin has missed a change of it, and that sections with preemption off are
+    /// in doubt.
+    pub miscounts: u64,
+    /// The first event, in virtual nanoseconds.
+    pub start_ns: u64,
+    /// Time of the last event, in nanoseconds.
+    pub end_ns: u64,
+    /// Number that is added to `CLOCK_MONOTONIC` to get virtual time, in nanoseconds.
+    pub clock_offset_ns: i64,
+    /// Latencies of the real-time wakeups that did not happen; `None` where the trace has no wakeup
+    /// of a real-time probe.
+    pub bound: Option<Bound>,
+    /// Cause and function of the worst instant; findings of older traces have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<WorstInstant>,
+    /// Scheduling delays of the fair tasks; findings of older traces have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<Delays>,
+    /// The sections between the due time of the probe's first wakeup and the end of its last, by function:
+    /// the longest maximum first. Every section that delayed one of these wakeups is among them.
+    pub sections: Vec<Ranked>,
+}
+
+/// The version of [`Findings`]. The first one held the 200 functions with the longest sections, and none of
+/// those that delayed the probe's first wakeup; the second one neither 99.999 % of all instants nor the function
+/// of the worst; the third one no scheduling delays.
+pub const FINDINGS_FORMAT: u32 = 4;
+
+/// The oldest version that can be read.
+pub const FINDINGS_FORMAT_MIN: u32 = 1;
+
+/// Reads a trace once. `window` is on `CLOCK_MONOTONIC`.
+///
+/// # Errors
+///
+/// [`TraceError`]
+pub fn findings(
+    trace: impl Read,
+    kernel: &Kernel,
+    target: Target<'_>,
+    opportunities: Opportunities,
+    window: Window,
+) -> Result<Findings, TraceError> {
+    let mut decoder = Decoder::new(trace, kernel.program())?;
+    let mut machine = Machine::default();
+    let mut wakeups = Wakeups::new(target);
+    let mut ranking = Ranking::new();
+    let mut closures = Closures::default();
+    let mut waits = Waits::new(target.comm);
+    let mut window_virtual = VirtualWindow::new(window);
+    let (mut first_ns, mut last_ns) = (None, 0);
+    let mut events = 0;
+    let mut observed: Option<(u64, u64)> = None;
+    while let Some(item) = decoder.next_item()? {
+        match item {
+            Item::Task(task) => machine.describe(task)?,
+            Item::Stack(words) => ranking.stack(kernel, words),
+            Item::Event(event) => {
+                events += 1;
+                first_ns.get_or_insert(event.ns);
+                last_ns = last_ns.max(event.ns);
+                window_virtual.look(kernel, &event);
+                let ended = machine.follow(kernel, &event);
+                if let Some(wakeup) = wakeups.look(kernel, &mut machine, &event)
+                    && window.contains(wakeup.due_monotonic_ns)
+                {
+                    let latency_ns = wakeup.latency_ns();
+                    let (min_ns, max_ns) = observed.unwrap_or((latency_ns, latency_ns));
+                    observed = Some((min_ns.min(latency_ns), max_ns.max(latency_ns)));
+                    closures.probed(&wakeup);
+                    ranking.probed(kernel, &wakeup);
+                }
+                ranking.ended(kernel, event.cpu, ended);
+                let is_inside = window_virtual.contains(event.ns);
+                waits.look(kernel, &mut machine, &event, is_inside);
+                if is_inside {
+                    let seen = Seen::of(opportunities, kernel, &mut machine, &event);
+                    closures.look(kernel, &event, seen);
+                }
+            }
+        }
+    }
+    let sections = ranking.finish();
+    Ok(Findings {
+        format: FINDINGS_FORMAT,
+        events,
+        miscounts: machine.miscounts,
+        start_ns: first_ns.unwrap_or(0),
+        end_ns: last_ns,
+        clock_offset_ns: window_virtual.offset_ns.unwrap_or(0),
+        bound: observed.map(|(min_ns, max_ns)| closures.finish(min_ns, max_ns)),
+        worst: None,
+        delays: Some(waits.finish()),
+        sections,
+    })
+}

@@ -1,0 +1,206 @@
+use preemptlab_model::{Metric, MetricName, Platform, VirtualDuration};
+use preemptlab_protocol::{CommandSignal, EndSignal, LoadStart, Report};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+
+use crate::{
+    MeasureError, Measurements, MetricNames, WindowTime,
+    activity::activity,
+    cyclictest,
+    error::find,
+    measurements::{higher, throughput},
+    phase::Phases,
+    probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
+    program::{Circumstances, Program, Work},
+    stress_ng::{self, is_stressor},
+    stress_ng_yaml::Stressed,
+};
+
+/// Wakeup latency and throughput beside work that keeps the kernel busy: memory, processes, files, sockets.
+///
+/// hackbench does nothing but switch between tasks, and so it enters few of the kernel's long sections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CyclictestKernel {
+    /// Time that the fair probe measures, in virtual time.
+    pub window: WindowTime,
+    /// The period of each probe.
+    pub interval_us: IntervalUs,
+    /// The real-time probe's priority.
+    pub fifo_priority: FifoPriority,
+    /// Names of stress-ng's stressors, of which one instance per CPU works.
+    #[serde(deserialize_with = "stressors")]
+    pub stressors: Vec<String>,
+}
+
+/// The stressors by default.
+///
+/// - `mmap` unmaps thousands of mappings at once, and `vm` gives back pages that it has filled.
+/// - `fork` forks processes, which end at once.
+/// - `dentry` creates and removes files, whose names the kernel frees after a grace period of RCU.
+/// - `sock` sends and receives over loopback, in the softirq of the network.
+const STRESSORS: [&str; 5] = ["mmap", "vm", "fork", "dentry", "sock"];
+
+/// Options that make an operation small enough for some in a window, and bound the memory of an instance.
+const OPTIONS: [(&str, &str); 4] = [
+    ("mmap", "--mmap-bytes=32M"),
+    ("vm", "--vm-bytes=32M"),
+    ("forkheavy", "--forkheavy-procs=64"),
+    ("bigheap", "--bigheap-bytes=64M"),
+];
+
+/// Stressors that end a few operations in a window, or whose operations differ by more than models do: one more
+/// or less would decide their rate. They do not count in the throughput where others work.
+const COARSE: [&str; 5] = ["bigheap", "forkheavy", "mmap", "mmapmany", "vm"];
+
+/// Memory of a guest besides the load's, in MiB: kernel, image and probes.
+const AROUND_LOAD_MIB: u32 = 192;
+
+/// Memory of the load for each CPU, in MiB.
+const LOAD_MIB: u32 = 192;
+
+/// The most stressors.
+const STRESSORS_MAX: usize = 16;
+
+/// Time from the start of stress-ng to that of the probes, besides the phases, in nanoseconds. Every stressor
+/// works after 10 ms (6.18, full), and from then on each has as much of the CPU as later.
+const START_NS: u64 = 100_000_000;
+
+/// Time by which the load lasts longer than the window, besides the surplus of the real-time probe, in
+/// nanoseconds: both probes start within it, for each CPU.
+const LOAD_MORE_NS: u64 = 150_000_000;
+
+impl Default for CyclictestKernel {
+    fn default() -> Self {
+        Self {
+            window: const { WindowTime::from_ms(250).unwrap() },
+            interval_us: IntervalUs::default(),
+            fifo_priority: FifoPriority::default(),
+            stressors: STRESSORS.map(str::to_owned).into(),
+        }
+    }
+}
+
+impl Program for CyclictestKernel {
+    fn packages(&self, _: &Platform) -> Vec<&str> {
+        vec![cyclictest::PACKAGE, stress_ng::PACKAGE]
+    }
+
+    fn assumed_packages(&self) -> Vec<&str> {
+        cyclictest::ASSUMED_PACKAGES.into_iter().chain(stress_ng::ASSUMED_PACKAGES).collect()
+    }
+
+    fn work(&self, circumstances: Circumstances) -> Work {
+        let Circumstances { seed, cpus } = circumstances;
+        let mut phases = Phases::new(seed);
+        let [settle_ns, fifo_ns, other_ns] = [(); 3].map(|()| phases.next_ns());
+        let instances = self.stressors.iter().map(|stressor| format!("--{stressor}={cpus}"));
+        let options = OPTIONS.iter().filter(|(of, _)| self.stressors.iter().any(|it| it == of));
+        let options = options.map(|(_, option)| (*option).to_owned());
+        let mut load =
+            stress_ng::stress(seed, instances.chain(options).chain(["--timeout=0".to_owned()]));
+        load.end = Some(EndSignal { signal: CommandSignal::Alarm, after_ns: self.load_ns(cpus) });
+        let probes = self.probe_set().commands(cpus, START_NS, [fifo_ns, other_ns]);
+        Work {
+            limit: VirtualDuration::from_ns(stress_ng::START_NS_MAX + 2 * self.load_ns(cpus)),
+            load_start: LoadStart { written_bytes_min: 0, settle_ns },
+            load: Vec::new(),
+            // Ended and not killed, or it would tell nothing of its work.
+            probes: probes.into_iter().chain([load]).collect(),
+        }
+    }
+
+    fn metric_names(&self) -> MetricNames {
+        let rates = self.stressors.iter().map(|stressor| rate_name(stressor));
+        let names = self.probe_set().metric_names().numbers([MetricName::Throughput]);
+        names.numbers(rates).activity()
+    }
+
+    fn virtual_time_estimate(&self) -> VirtualDuration {
+        VirtualDuration::from_ns(self.load_ns(1))
+    }
+
+    fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
+        let latencies = self.probe_set().latencies(cpus, report)?;
+        let names = self.stressors.iter().map(String::as_str).collect::<Vec<_>>();
+        let rates = stress_ng::stressed_all(find(&report.probes, stress_ng::PROBE)?, &names)?;
+        let mut numbers = vec![mean_rate(&self.counted(&rates))];
+        numbers.extend(names.iter().zip(&rates).map(|(stressor, did)| rate(stressor, did)));
+        numbers.extend(activity(report));
+        Ok(Measurements { latencies, numbers })
+    }
+}
+
+impl CyclictestKernel {
+    /// Returns the least memory of a machine with `cpus` CPUs, in MiB.
+    pub fn memory_mib_min(cpus: u32) -> u32 {
+        AROUND_LOAD_MIB + LOAD_MIB * cpus
+    }
+
+    /// Returns the rates that are a part of the throughput.
+    fn counted<'a>(&self, rates: &'a [Stressed]) -> Vec<&'a Stressed> {
+        let is_fine = |(stressor, _): &(&String, &Stressed)| !COARSE.contains(&stressor.as_str());
+        let fine: Vec<_> = self.stressors.iter().zip(rates).filter(is_fine).collect();
+        match fine.is_empty() {
+            true => rates.iter().collect(),
+            false => fine.into_iter().map(|(_, did)| did).collect(),
+        }
+    }
+
+    /// Returns the time from the start of the load to its end, which both probes have reached by then.
+    fn load_ns(&self, cpus: u32) -> u64 {
+        let window = VirtualDuration::from(self.window).as_ns();
+        START_NS + window + LOAD_MORE_NS * u64::from(cpus)
+    }
+
+    fn probe_set(&self) -> ProbeSet {
+        ProbeSet {
+            probes: Probes::Both,
+            window: self.window,
+            interval_us: self.interval_us,
+            fifo_priority: self.fifo_priority,
+            main_priority: cyclictest::MAIN_PRIORITY,
+        }
+    }
+}
+
+/// Returns the geometric mean of the rates, as one number for work of several kinds: where each kind is done twice
+/// as fast, it doubles, and none weighs more because its operations are small.
+fn mean_rate(rates: &[&Stressed]) -> Metric {
+    let count = rates.len() as f64;
+    let logarithms: f64 = rates.iter().map(|did| libm::log(did.ops_per_second)).sum();
+    let mean = libm::exp(logarithms / count);
+    // A rate is of whole operations, and the mean moves by a part of the rate's change.
+    let part =
+        rates.iter().map(|did| did.rate_resolution() / did.ops_per_second).fold(0.0, f64::max);
+    throughput(mean, "ops", mean * part / count)
+}
+
+/// Returns the rate of a stressor.
+fn rate(stressor: &str, did: &Stressed) -> Metric {
+    higher(rate_name(stressor), did.ops_per_second, "ops/s", did.rate_resolution())
+}
+
+fn rate_name(stressor: &str) -> String {
+    format!("stressor.{stressor}")
+}
+
+/// Reads names of stressors, each once.
+fn stressors<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    if !(1..=STRESSORS_MAX).contains(&names.len()) {
+        return Err(D::Error::custom(format!(
+            "`stressors` are 1 to {STRESSORS_MAX} of stress-ng's"
+        )));
+    }
+    for (at, name) in names.iter().enumerate() {
+        if !is_stressor(name) {
+            let message =
+                format!("`{}` is not a stressor's name, such as mmap", name.escape_debug());
+            return Err(D::Error::custom(message));
+        }
+        if names[..at].contains(name) {
+            return Err(D::Error::custom(format!("the stressor `{name}` stands there twice")));
+        }
+    }
+    Ok(names)
+}

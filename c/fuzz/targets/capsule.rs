@@ -1,0 +1,12 @@
+//! A capsule: the file as it is, and the archive in one, which nothing random packs soundly.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+
+static FOLDER: LazyLock<tempfile::TempDir> =
+    LazyLock::new(|| tempfile::tempdir_in("/dev/shm").expect("memory"));
+
+fuzz_target!(|bytes: &[u8]| preemptlab_provision::hostile::capsule(bytes, FOLDER.path()));

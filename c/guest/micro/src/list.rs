@@ -1,0 +1,118 @@
+//! The benchmarks.
+
+use rustix::io;
+
+use crate::{calls, compute, memory, meter::Meter, pairs, processes, programs, sockets};
+
+/// A benchmark.
+#[derive(Clone, Copy, Debug)]
+pub struct Benchmark {
+    /// Its name.
+    pub name: &'static str,
+    /// Operations of a repetition: some 0.3 ms on a processor of today.
+    pub operations: u32,
+    pub(crate) run: fn(&mut Meter, u32) -> io::Result<()>,
+}
+
+const fn benchmark(
+    name: &'static str,
+    operations: u32,
+    run: fn(&mut Meter, u32) -> io::Result<()>,
+) -> Benchmark {
+    Benchmark { name, operations, run }
+}
+
+/// Every benchmark, in the order in which they are executed.
+pub const BENCHMARKS: &[Benchmark] = &[
+    benchmark("alu", 40_000, compute::alu),
+    benchmark("branches", 30_000, compute::branches),
+    benchmark("branches-at-random", 50_000, compute::branches_at_random),
+    benchmark("calls", 20_000, compute::calls),
+    benchmark("indirect-calls", 20_000, compute::indirect_calls),
+    benchmark("multiply", 20_000, compute::multiply),
+    benchmark("divide", 50_000, compute::divide),
+    benchmark("vector", 50_000, compute::vector),
+    benchmark("floating-point", 10_000, compute::floating_point),
+    benchmark("x87", 10_000, compute::x87),
+    benchmark("locked", 100_000, compute::locked),
+    benchmark("rdtsc", 20_000, compute::rdtsc),
+    benchmark("clock", 10_000, compute::clock),
+    benchmark("fences", 10_000, compute::fences),
+    benchmark("cpuid", 10, compute::cpuid),
+    benchmark("pause", 5_000, compute::pause),
+    benchmark("flags", 20_000, compute::flags),
+    benchmark("save-vectors", 5_000, compute::save_vectors),
+    benchmark("list", 50_000, memory::list),
+    benchmark("stores", 30_000, memory::stores),
+    benchmark("copy-64", 50_000, memory::copy::<64>),
+    benchmark("copy-4096", 5_000, memory::copy::<4096>),
+    benchmark("copy-65536", 200, memory::copy::<65536>),
+    benchmark("fill-4096", 5_000, memory::fill::<4096>),
+    benchmark("string-words-64", 10_000, memory::string_words::<64>),
+    benchmark("string-words-4096", 2_000, memory::string_words::<4096>),
+    benchmark("string-clear-4096", 2_000, memory::string_clear::<4096>),
+    benchmark("string-bytes-64", 10_000, memory::string_bytes::<64>),
+    benchmark("string-bytes-4096", 500, memory::string_bytes::<4096>),
+    benchmark("string-search", 1_000, memory::string_search),
+    benchmark("sort", 10, programs::sort),
+    benchmark("hash", 80, programs::hash),
+    benchmark("format", 2_000, programs::format_text),
+    benchmark("tree", 10_000, programs::tree),
+    benchmark("parse", 300, programs::parse),
+    benchmark("checksum", 50, programs::checksum),
+    benchmark("heap", 5_000, programs::heap),
+    benchmark("search", 3_000, programs::search),
+    benchmark("dot-product", 800, programs::dot_product),
+    benchmark("null-call", 2_000, calls::null_call),
+    benchmark("yield-alone", 1_000, calls::yield_alone),
+    benchmark("read-zero-1", 2_000, calls::read_zero::<1>),
+    benchmark("read-zero-64", 2_000, calls::read_zero::<64>),
+    benchmark("read-zero-1024", 1_500, calls::read_zero::<1024>),
+    benchmark("read-zero-4096", 1_000, calls::read_zero::<4096>),
+    benchmark("read-zero-65536", 200, calls::read_zero::<65536>),
+    benchmark("write-null", 2_000, calls::write_null),
+    benchmark("memory-file-64", 500, calls::memory_file::<64>),
+    benchmark("memory-file-4096", 500, calls::memory_file::<4096>),
+    benchmark("open-close", 200, calls::open_close),
+    benchmark("stat", 500, calls::stat),
+    benchmark("pipe-1", 500, calls::pipe_alone::<1>),
+    benchmark("pipe-1024", 500, calls::pipe_alone::<1024>),
+    benchmark("pipe-4096", 500, calls::pipe_alone::<4096>),
+    benchmark("event", 300, calls::event),
+    benchmark("page-fault", 512, calls::page_fault),
+    benchmark("shared-fault", 256, calls::shared_fault),
+    benchmark("map-unmap", 150, calls::map_unmap),
+    benchmark("signal", 200, calls::signal),
+    benchmark("breakpoint", 200, calls::breakpoint),
+    benchmark("timer", 50, calls::timer),
+    benchmark("pipe-ping-pong", 100, pairs::pipes),
+    benchmark("unix-ping-pong", 100, pairs::sockets),
+    benchmark("futex-ping-pong", 100, pairs::futexes),
+    benchmark("yield-pair", 200, pairs::yields),
+    benchmark("unix-64", 200, sockets::unix::<64>),
+    benchmark("unix-1024", 200, sockets::unix::<1024>),
+    benchmark("unix-8192", 100, sockets::unix::<8192>),
+    benchmark("tcp-64", 50, sockets::tcp::<64>),
+    benchmark("tcp-1024", 50, sockets::tcp::<1024>),
+    benchmark("tcp-8192", 50, sockets::tcp::<8192>),
+    benchmark("udp-64", 100, sockets::udp::<64>),
+    benchmark("udp-1024", 100, sockets::udp::<1024>),
+    benchmark("udp-8192", 100, sockets::udp::<8192>),
+    benchmark("fork", 5, processes::fork),
+    benchmark("thread", 20, processes::thread),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_benchmark_has_a_name_of_its_own() {
+        let names: BTreeSet<_> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+        assert_eq!(names.len(), BENCHMARKS.len());
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(names.iter().all(|name| name.chars().all(is_plain)), "{names:?}");
+    }
+}

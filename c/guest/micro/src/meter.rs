@@ -1,0 +1,91 @@
+//! Measures repetitions of a benchmark, or marks one for a plugin that counts its instructions.
+
+use core::arch::asm;
+
+use alloc::vec::Vec;
+
+use preemptlab_protocol::counts::{BEGIN, END};
+use preemptlab_sys::clock::now_ns;
+use rustix::io;
+
+/// Repetitions of a benchmark. The shortest is the one that nothing else disturbed.
+const REPETITIONS: usize = 41;
+
+/// What repetitions are executed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To measure the time that they take.
+    Time,
+    /// To count the instructions of one.
+    Count,
+}
+
+/// Times that the repetitions of a benchmark took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// The shortest.
+    pub min_ns: u64,
+    /// A quarter was shorter.
+    pub quartile_ns: u64,
+}
+
+/// Executes repetitions.
+#[derive(Debug)]
+pub struct Meter {
+    purpose: Purpose,
+    spread: Option<Spread>,
+}
+
+impl Meter {
+    pub fn new(purpose: Purpose) -> Self {
+        Self { purpose, spread: None }
+    }
+
+    /// Executes the operations of one repetition again and again.
+    ///
+    /// The first time is neither measured nor counted: it fills caches and touches memory.
+    pub fn measure(&mut self, mut operations: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+        operations()?;
+        match self.purpose {
+            Purpose::Count => {
+                begin();
+                let result = operations();
+                end();
+                return result;
+            }
+            Purpose::Time => {
+                let mut times = Vec::with_capacity(REPETITIONS);
+                for _ in 0..REPETITIONS {
+                    let begun_ns = now_ns();
+                    operations()?;
+                    times.push(now_ns() - begun_ns);
+                }
+                times.sort_unstable();
+                self.spread =
+                    Some(Spread { min_ns: times[0], quartile_ns: times[REPETITIONS / 4] });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what was measured last; `None` where nothing is measured.
+    pub fn take(&mut self) -> Option<Spread> {
+        self.spread.take()
+    }
+}
+
+#[inline(never)]
+fn begin() {
+    // SAFETY: the instruction does nothing.
+    unsafe {
+        asm!(".byte 0x0f, 0x1f, 0x80", ".long {marker}", marker = const BEGIN, options(nostack));
+    }
+}
+
+#[inline(never)]
+fn end() {
+    // SAFETY: the instruction does nothing.
+    unsafe {
+        asm!(".byte 0x0f, 0x1f, 0x80", ".long {marker}", marker = const END, options(nostack));
+    }
+}

@@ -1,0 +1,18 @@
+//! The CPU that everything is measured on.
+
+use rustix::{
+    io::{self, Errno},
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+};
+
+/// Keeps the process and its children on one of the CPUs that it may use. Numbers beyond the last one
+/// begin again.
+pub fn stay_on(number: usize) -> io::Result<()> {
+    let allowed = sched_getaffinity(None)?;
+    let count = allowed.count() as usize;
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    let cpu = cpus.nth(number.checked_rem(count).ok_or(Errno::INVAL)?).ok_or(Errno::INVAL)?;
+    let mut one = CpuSet::new();
+    one.set(cpu);
+    sched_setaffinity(None, &one)
+}

@@ -1,0 +1,232 @@
+//! Which instructions of a kernel change whether it can be preempted or interrupted.
+//!
+//! `preempt_count` is a per-CPU variable that inlined instructions change in place, addressed from
+//! the base of `gs` (arch/x86/include/asm/preempt.h); its highest bit is `PREEMPT_NEED_RESCHED`,
+//! inverted.
+
+mod class;
+pub mod entry;
+pub mod memory;
+
+use std::ffi::CStr;
+
+use preemptlab_protocol::trace::{Register, stream::SiteKind};
+
+pub use class::{class, leaves_block};
+
+/// The kernel's half of the address space.
+pub const KERNEL_START: u64 = 0xffff_8000_0000_0000;
+
+/// QEMU's name for the property of a CPU by which interrupts find it.
+pub const PROCESSOR_ID: &CStr = c"apic-id";
+
+/// Whether a stretch of `preempt_count` is the flag and nothing else.
+const NEED_RESCHED: i32 = i32::MIN;
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// What happens.
+    pub kind: SiteKind,
+    /// The register whose value tells how much, if one does.
+    pub amount: Option<Register>,
+    /// A register and what is added to it: it happens only where that makes the address of
+    /// `preempt_count`.
+    pub address: Option<(Register, u64)>,
+}
+
+impl From<SiteKind> for Effect {
+    fn from(kind: SiteKind) -> Self {
+        Self { kind, amount: None, address: None }
+    }
+}
+
+/// What an instruction does to preemption and interrupts; most do nothing.
+pub fn effect(address: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
+    let kind = match *bytes {
+        [0xfa] => SiteKind::IrqsOff,
+        [0xfb] => SiteKind::IrqsOn,
+        [0x9d] => SiteKind::Popf,
+        [0xf4] => SiteKind::Halt,
+        [0xcf] | [0x48, 0xcf] => SiteKind::Iret,
+        [0x0f, 0x07] | [0x48, 0x0f, 0x07] => SiteKind::Sysret,
+        [0x65, ref rest @ ..] => {
+            return on_gs(address.wrapping_add(bytes.len() as u64), rest, preempt_count);
+        }
+        _ => return None,
+    };
+    Some(kind.into())
+}
+
+/// Whether an instruction returns from a function.
+pub fn is_return(bytes: &[u8]) -> bool {
+    matches!(*bytes, [0xc3] | [0xc2, _, _] | [0xf3, 0xc3])
+}
+
+/// An instruction with a `gs` prefix, which ends at `end`.
+fn on_gs(end: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
+    let (rex, bytes) = match *bytes {
+        [rex @ 0x40..=0x4f, ref rest @ ..] => (rex, rest),
+        _ => (0, bytes),
+    };
+    // 64 bits wide is another variable.
+    if rex & 8 != 0 {
+        return None;
+    }
+    let (&[opcode, modrm], rest) = bytes.split_first_chunk()?;
+    let (address, immediate) = operand(end, rex, modrm, rest)?;
+    let address = match address {
+        Address::Fixed(address) if address == preempt_count => None,
+        Address::Fixed(_) => return None,
+        Address::Relative(base, displacement) => Some((base, displacement)),
+    };
+    let operation = (modrm >> 3) & 7;
+    let register = Register::ALL[usize::from(operation | (rex & 4) << 1)];
+    let immediate = match *immediate {
+        [] => None,
+        [byte] => Some(i32::from(byte.cast_signed())),
+        [a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
+        _ => return None,
+    };
+    let (kind, amount) = match (opcode, operation, immediate) {
+        (0xff, 0, None) => (SiteKind::PreemptAdd(1), None),
+        (0xff, 1, None) => (SiteKind::PreemptAdd(-1), None),
+        (0x81 | 0x83, 0, Some(number)) => (SiteKind::PreemptAdd(number), None),
+        (0x81 | 0x83, 5, Some(number)) => (SiteKind::PreemptAdd(number.wrapping_neg()), None),
+        (0x81, 4, Some(mask)) if mask == !NEED_RESCHED => (SiteKind::NeedReschedSet, None),
+        (0x81, 1, Some(mask)) if mask == NEED_RESCHED => (SiteKind::NeedReschedClear, None),
+        (0xc7, 0, Some(number)) => (SiteKind::PreemptSet(number), None),
+        (0x01, _, None) => (SiteKind::PreemptAddValue, Some(register)),
+        (0x29, _, None) => (SiteKind::PreemptSubValue, Some(register)),
+        _ => return None,
+    };
+    Some(Effect { kind, amount, address })
+}
+
+/// Where an operand is, from the base of `gs`.
+enum Address {
+    Fixed(u64),
+    Relative(Register, u64),
+}
+
+/// The address of an operand in memory, and what follows it: ModRM and SIB of the Intel SDM,
+/// volume 2, chapter 2. Operands with an index are elements of arrays.
+fn operand(end: u64, rex: u8, modrm: u8, rest: &[u8]) -> Option<(Address, &[u8])> {
+    let (mode, low) = (modrm >> 6, modrm & 7);
+    let (base, rest) = match (low, rest) {
+        (4, [sib, rest @ ..]) if sib >> 3 & 7 == 4 && rex & 2 == 0 => (sib & 7, rest),
+        (4, _) => return None,
+        _ => (low, rest),
+    };
+    let (displacement, rest) = match (mode, base) {
+        (0, 5) => {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            let displacement = i64::from(i32::from_le_bytes(*bytes)).cast_unsigned();
+            // Without a SIB byte it is relative to the next instruction, with one absolute.
+            let from = if low == 5 { end } else { 0 };
+            return Some((Address::Fixed(from.wrapping_add(displacement)), rest));
+        }
+        (0, _) => (0, rest),
+        (1, _) => {
+            let (&[byte], rest) = rest.split_first_chunk()?;
+            (i64::from(byte.cast_signed()).cast_unsigned(), rest)
+        }
+        (2, _) => {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (i64::from(i32::from_le_bytes(*bytes)).cast_unsigned(), rest)
+        }
+        _ => return None,
+    };
+    let base = Register::ALL[usize::from(base | (rex & 1) << 3)];
+    Some((Address::Relative(base, displacement), rest))
+}
+
+/// The address that a message for the CPU with this number is written to, by that for the first one
+/// (Intel SDM volume 3, 12.11).
+pub fn message_address(first: u64, processor_id: u64) -> u64 {
+    first | (processor_id & 0xff) << 12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNT: u64 = 0x2_0c88;
+
+    /// `incl %gs:X(%rip)` and its kin, where X makes the address that of the count.
+    fn relative(address: u64, opcode: &[u8], immediate: &[u8]) -> Vec<u8> {
+        let len = 1 + opcode.len() + 4 + immediate.len();
+        let displacement = COUNT.wrapping_sub(address + len as u64) as u32;
+        [&[0x65], opcode, &displacement.to_le_bytes(), immediate].concat()
+    }
+
+    #[test]
+    fn finds_changes_of_the_count() {
+        const ADDRESS: u64 = 0xffff_ffff_8100_1000;
+        let found = |opcode: &[u8], immediate: &[u8]| {
+            let effect = effect(ADDRESS, &relative(ADDRESS, opcode, immediate), COUNT);
+            effect.map(|effect| (effect.kind, effect.amount))
+        };
+        assert_eq!(found(&[0xff, 0x05], &[]), Some((SiteKind::PreemptAdd(1), None)));
+        assert_eq!(found(&[0xff, 0x0d], &[]), Some((SiteKind::PreemptAdd(-1), None)));
+        assert_eq!(found(&[0x83, 0x05], &[2]), Some((SiteKind::PreemptAdd(2), None)));
+        assert_eq!(
+            found(&[0x81, 0x05], &[0, 0, 1, 0]),
+            Some((SiteKind::PreemptAdd(0x10000), None))
+        );
+        assert_eq!(found(&[0x81, 0x2d], &[0, 1, 0, 0]), Some((SiteKind::PreemptAdd(-0x100), None)));
+        assert_eq!(
+            found(&[0x81, 0x25], &[0xff, 0xff, 0xff, 0x7f]),
+            Some((SiteKind::NeedReschedSet, None))
+        );
+        assert_eq!(
+            found(&[0x81, 0x0d], &[0, 0, 0, 0x80]),
+            Some((SiteKind::NeedReschedClear, None))
+        );
+        assert_eq!(
+            found(&[0x01, 0x35], &[]),
+            Some((SiteKind::PreemptAddValue, Some(Register::Rsi)))
+        );
+        assert_eq!(
+            found(&[0x44, 0x29, 0x25], &[]),
+            Some((SiteKind::PreemptSubValue, Some(Register::R12)))
+        );
+        // A read of it, and a change of another variable.
+        assert_eq!(found(&[0x8b, 0x05], &[]), None);
+        let other = relative(ADDRESS + 4, &[0xff, 0x05], &[]);
+        assert_eq!(effect(ADDRESS, &other, COUNT), None);
+    }
+
+    #[test]
+    fn finds_absolute_addresses() {
+        let bytes = [0x65, 0xff, 0x04, 0x25, 0x88, 0x0c, 0x02, 0];
+        assert_eq!(effect(0, &bytes, COUNT), Some(SiteKind::PreemptAdd(1).into()));
+    }
+
+    /// `decl %gs:(%rsi)`, as the compiler has it in `__d_add` of a PREEMPT_RT kernel, and its kin.
+    #[test]
+    fn finds_addresses_in_registers() {
+        let down = |bytes: &[u8]| effect(0, bytes, COUNT).map(|e| (e.kind, e.address));
+        let decrement = SiteKind::PreemptAdd(-1);
+        assert_eq!(down(&[0x65, 0xff, 0x0e]), Some((decrement, Some((Register::Rsi, 0)))));
+        assert_eq!(
+            down(&[0x65, 0x41, 0xff, 0x4c, 0x24, 0xf8]),
+            Some((decrement, Some((Register::R12, 8u64.wrapping_neg()))))
+        );
+        assert_eq!(
+            down(&[0x65, 0xff, 0x8b, 8, 0, 0, 0]),
+            Some((decrement, Some((Register::Rbx, 8))))
+        );
+        // A statistic of 64 bits, and an element of an array.
+        assert_eq!(down(&[0x65, 0x48, 0xff, 0x0e]), None);
+        assert_eq!(down(&[0x65, 0xff, 0x0c, 0xc6]), None);
+    }
+
+    #[test]
+    fn finds_interrupts_and_returns() {
+        assert_eq!(effect(0, &[0xfa], COUNT), Some(SiteKind::IrqsOff.into()));
+        assert_eq!(effect(0, &[0x48, 0xcf], COUNT), Some(SiteKind::Iret.into()));
+        assert_eq!(effect(0, &[0x90], COUNT), None);
+        assert!(is_return(&[0xc3]) && !is_return(&[0xc9]));
+    }
+}

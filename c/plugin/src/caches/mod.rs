@@ -1,0 +1,420 @@
+//! The caches of the machine that a profile describes.
+//!
+//! A line that was not used last of its set comes here. What comes out is what the CPU that executes has to
+//! pay beyond the price of its instruction, in 1/256 ns. Lines are known by their physical addresses, which
+//! the guest chooses; no address of the host matters.
+
+mod prefetcher;
+pub mod recent;
+mod sets;
+mod translations;
+
+use preemptlab_protocol::caches::{Caches as Sizes, Penalty};
+
+use self::{
+    prefetcher::Prefetcher,
+    recent::{FETCHED, Kept, READ, WRITTEN},
+    sets::{Sets, Tag},
+    translations::{Found, Translations},
+};
+
+/// An access to memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The virtual address.
+    pub address: u64,
+    /// The physical address.
+    pub physical: u64,
+    pub is_write: bool,
+    /// Where its instruction is.
+    pub instruction: u64,
+    /// Whether its address was read from memory just before.
+    pub is_chained: bool,
+    /// The number of accesses before it.
+    pub count: u64,
+}
+
+/// How a CPU takes a miss.
+#[derive(Clone, Copy)]
+enum Taken {
+    Waits,
+    Overlaps,
+    Streams,
+}
+
+/// Caches of all CPUs.
+pub struct Caches {
+    sizes: Sizes,
+    cpus: Vec<Cpu>,
+    last: Sets<u32>,
+    /// The CPU that executes.
+    cpu: usize,
+}
+
+/// A CPU's own caches.
+struct Cpu {
+    data: Sets<u32>,
+    code: Sets<u32>,
+    second: Sets<u32>,
+    translations: Translations,
+    prefetcher: Prefetcher,
+    /// The number of the access that missed last.
+    missed: Option<u64>,
+    /// The line of code that was fetched last.
+    fetched: u32,
+    /// What it has used last, while another one executes.
+    kept: Kept,
+}
+
+impl Cpu {
+    fn new(sizes: &Sizes) -> Self {
+        let sets =
+            |size: preemptlab_protocol::caches::CacheSize| Sets::new(size.sets(), size.ways());
+        Self {
+            data: sets(sizes.l1d),
+            code: sets(sizes.l1i),
+            second: sets(sizes.l2),
+            translations: Translations::new(sizes),
+            prefetcher: Prefetcher::new(sizes.prefetcher),
+            missed: None,
+            fetched: 0,
+            kept: Kept::new(),
+        }
+    }
+}
+
+impl Caches {
+    /// Makes empty caches.
+    pub fn new(sizes: Sizes) -> Self {
+        let last = Sets::new(sizes.l3.sets(), sizes.l3.ways());
+        Self { cpus: vec![Cpu::new(&sizes)], sizes, last, cpu: 0 }
+    }
+
+    /// Has another CPU execute.
+    pub fn begin(&mut self, cpu: usize) {
+        if cpu == self.cpu {
+            return;
+        }
+        while self.cpus.len() <= cpu {
+            self.cpus.push(Cpu::new(&self.sizes));
+        }
+        self.cpus[self.cpu].kept.keep();
+        self.cpu = cpu;
+        self.cpus[cpu].kept.restore();
+    }
+
+    /// The CPU reads or writes memory.
+    pub fn access(&mut self, access: Access) -> u32 {
+        let Access { address, physical, is_write, .. } = access;
+        let line = (physical >> 6) as u32;
+        let moved = if is_write { self.own(line) } else { false };
+        let cpu = &mut self.cpus[self.cpu];
+        let found = cpu.translations.look_up(address, physical);
+        let evicted = cpu.data.touch_or_evict(line);
+        READ.set(address >> 6);
+        if is_write {
+            WRITTEN.set(address >> 6);
+        } else if !WRITTEN.has(address >> 6) {
+            // Another line was used last of the set.
+            WRITTEN.forget(address >> 6);
+        }
+        if found == Found::First && evicted.is_none() && !moved {
+            return 0;
+        }
+        let is_foreseen = evicted.is_some()
+            && cpu.prefetcher.foresees(access.instruction << 1 | u64::from(is_write), address >> 6);
+        let near = u64::from(self.sizes.overlap_accesses);
+        let is_near = cpu.missed.is_some_and(|missed| access.count.saturating_sub(missed) <= near);
+        cpu.missed = Some(access.count);
+        let taken = if is_foreseen {
+            Taken::Streams
+        } else if is_write || (is_near && !access.is_chained) {
+            Taken::Overlaps
+        } else {
+            Taken::Waits
+        };
+        let mut penalty = match found {
+            Found::First => 0,
+            Found::Second => taken.of(self.sizes.penalties.stlb),
+            Found::Tables(entry) => {
+                taken.of(self.sizes.penalties.walk) + self.beyond(entry, false, taken)
+            }
+        };
+        if evicted.is_some() {
+            penalty += self.beyond(line, moved, taken);
+        } else if moved {
+            penalty += taken.of(self.sizes.penalties.l3);
+        }
+        penalty
+    }
+
+    /// The CPU executes instructions of a line, by its physical number.
+    pub fn fetch(&mut self, line: u64) -> u32 {
+        FETCHED.set(line);
+        let line = line as u32;
+        let cpu = &mut self.cpus[self.cpu];
+        let is_next = line == cpu.fetched.wrapping_add(1);
+        cpu.fetched = line;
+        if cpu.code.touch(line) {
+            return 0;
+        }
+        // Lines in a row are fetched ahead.
+        self.beyond(line, false, if is_next { Taken::Overlaps } else { Taken::Waits })
+    }
+
+    /// The guest writes CR3.
+    pub fn switch(&mut self, cr3: u64) {
+        self.cpus[self.cpu].translations.switch(cr3);
+        Self::forget_addresses();
+    }
+
+    /// The guest changes what a virtual address means.
+    pub fn forget_addresses() {
+        READ.forget_all();
+        WRITTEN.forget_all();
+    }
+
+    /// The guest empties the TLB.
+    pub fn clear_translations(&mut self) {
+        self.cpus[self.cpu].translations.clear();
+        Self::forget_addresses();
+    }
+
+    /// Fetches what the first cache lacks; `is_elsewhere` is whether another CPU had it until now.
+    fn beyond(&mut self, line: u32, is_elsewhere: bool, taken: Taken) -> u32 {
+        let evicted = self.cpus[self.cpu].second.touch_or_evict(line);
+        let penalties = self.sizes.penalties;
+        let Some(evicted) = evicted else { return taken.of(penalties.l2) };
+        self.evict(evicted);
+        let is_elsewhere = self.share(line) || is_elsewhere;
+        if self.last.touch(line) || is_elsewhere {
+            taken.of(penalties.l3)
+        } else {
+            taken.of(penalties.memory)
+        }
+    }
+
+    /// The second cache has lost a line: the first ones have no line that it lacks.
+    fn evict(&mut self, line: u32) {
+        if line == u32::NONE {
+            return;
+        }
+        let cpu = &mut self.cpus[self.cpu];
+        if cpu.data.remove(line) {
+            READ.forget(line.into());
+            WRITTEN.forget(line.into());
+        }
+        if cpu.code.remove(line) {
+            FETCHED.forget(line.into());
+        }
+    }
+
+    /// No other CPU writes the line from now on without asking. Returns whether one has it.
+    fn share(&mut self, line: u32) -> bool {
+        let mut has = false;
+        for cpu in self.others() {
+            if cpu.second.has(line) {
+                cpu.kept.share(line.into());
+                has = true;
+            }
+        }
+        has
+    }
+
+    /// No other CPU has the line from now on. Returns whether one had it.
+    fn own(&mut self, line: u32) -> bool {
+        let mut had = false;
+        for cpu in self.others() {
+            if cpu.second.remove(line) {
+                cpu.data.remove(line);
+                cpu.code.remove(line);
+                cpu.kept.forget(line.into());
+                had = true;
+            }
+        }
+        had
+    }
+
+    fn others(&mut self) -> impl Iterator<Item = &mut Cpu> {
+        let this = self.cpu;
+        self.cpus.iter_mut().enumerate().filter(move |(cpu, _)| *cpu != this).map(|(_, cpu)| cpu)
+    }
+}
+
+impl Taken {
+    fn of(self, penalty: Penalty) -> u32 {
+        match self {
+            Self::Waits => penalty.waits(),
+            Self::Overlaps => penalty.overlaps(),
+            Self::Streams => penalty.streams(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use super::*;
+
+    /// Caches of 128, 256 and 1024 lines, and TLBs of 16 and 128 pages.
+    pub(super) fn caches() -> Sizes {
+        serde_json::from_str(
+            r#"{
+                "overlap_accesses": 8,
+                "l1d": {"bytes": 8192, "ways": 2},
+                "l1i": {"bytes": 8192, "ways": 2},
+                "l2": {"bytes": 16384, "ways": 4},
+                "l3": {"bytes": 65536, "ways": 16},
+                "dtlb": {"entries": 16, "ways": 4},
+                "stlb": {"entries": 128, "ways": 4},
+                "prefetcher": {"streams": 16, "training": 2},
+                "penalties": {
+                    "l2": {"waits": 10, "overlaps": 2, "streams": 1},
+                    "l3": {"waits": 100, "overlaps": 20, "streams": 10},
+                    "memory": {"waits": 1000, "overlaps": 200, "streams": 100},
+                    "stlb": {"waits": 0, "overlaps": 0, "streams": 0},
+                    "walk": {"waits": 0, "overlaps": 0, "streams": 0}
+                }
+            }"#,
+        )
+        .unwrap()
+    }
+
+    /// One CPU executes at a time: what it used last is of all tests.
+    fn empty() -> (Caches, MutexGuard<'static, ()>) {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Kept::new().restore();
+        let mut caches = Caches::new(caches());
+        // All pages of these tests are in the TLB, and the line of their table is in the second cache.
+        for page in 0..16 {
+            caches.access(load(page << 12 | 0xfc0));
+        }
+        (caches, alone)
+    }
+
+    /// Far from what was accessed before, by an instruction of its own.
+    fn load(address: u64) -> Access {
+        let physical = address;
+        let count = address * 1000;
+        let instruction = address;
+        Access { address, physical, is_write: false, instruction, is_chained: true, count }
+    }
+
+    fn store(address: u64) -> Access {
+        Access { is_write: true, ..load(address) }
+    }
+
+    #[test]
+    fn a_line_costs_what_it_takes_to_fetch_it() {
+        let (mut caches, _alone) = empty();
+        assert_eq!(caches.access(load(0x40)), 1000);
+        assert_eq!(caches.access(load(0x78)), 0, "the same line");
+        // Two further lines of its set of two.
+        assert_eq!(caches.access(load(0x1040)), 1000);
+        assert_eq!(caches.access(load(0x2040)), 1000);
+        assert_eq!(caches.access(load(0x40)), 10);
+        // Four further lines of its set in the second cache.
+        (3..7).for_each(|page| assert_eq!(caches.access(load(page << 12 | 0x40)), 1000));
+        assert_eq!(caches.access(load(0x40)), 100);
+    }
+
+    #[test]
+    fn the_line_used_last_stays() {
+        let (mut caches, _alone) = empty();
+        caches.access(load(0x40));
+        caches.access(load(0x1040));
+        assert_eq!(caches.access(load(0x40)), 0);
+        assert_eq!(caches.access(load(0x2040)), 1000);
+        assert_eq!(caches.access(load(0x40)), 0);
+        assert_eq!(caches.access(load(0x1040)), 10);
+    }
+
+    #[test]
+    fn misses_in_a_row_overlap_unless_one_waits_for_the_other() {
+        let (mut caches, _alone) = empty();
+        let at = |address, count, is_chained| Access { count, is_chained, ..load(address) };
+        assert_eq!(caches.access(at(0x0040, 10_000_000_000, false)), 1000, "nothing is near");
+        assert_eq!(caches.access(at(0x1080, 10_000_000_008, false)), 200);
+        assert_eq!(caches.access(at(0x20c0, 10_000_000_009, true)), 1000);
+        assert_eq!(caches.access(at(0x3100, 10_000_000_018, false)), 1000, "nine accesses");
+        assert_eq!(caches.access(at(0x4140, 10_000_000_020, false)), 200);
+        assert_eq!(caches.access(store(0x5180)), 200, "nobody waits for a store");
+    }
+
+    #[test]
+    fn a_stream_is_foreseen() {
+        let (mut caches, _alone) = empty();
+        let mut cost = |line: u64| caches.access(Access { instruction: 7, ..load(line << 6) });
+        assert_eq!([1, 4, 7, 10, 13].map(&mut cost), [1000, 1000, 1000, 100, 100]);
+        assert_eq!([14, 15].map(cost), [1000, 1000]);
+    }
+
+    #[test]
+    fn code_is_fetched_ahead_and_shares_the_second_cache() {
+        let (mut caches, _alone) = empty();
+        assert_eq!(caches.fetch(100), 1000);
+        assert_eq!(caches.fetch(101), 200);
+        assert_eq!(caches.fetch(100), 0);
+        assert_eq!(caches.access(load(102 << 6)), 1000);
+        assert_eq!(caches.fetch(102), 10);
+        assert!(FETCHED.has(102));
+    }
+
+    #[test]
+    fn a_written_line_moves_between_cpus() {
+        let (mut caches, _alone) = empty();
+        caches.begin(1);
+        for page in 0..4 {
+            caches.access(load(page << 12 | 0xfc0));
+        }
+        assert_eq!(caches.access(store(0x40)), 200);
+        assert!(WRITTEN.has(1));
+        caches.begin(0);
+        assert!(!WRITTEN.has(1));
+        assert_eq!(caches.access(load(0x40)), 100, "the other CPU has it");
+        caches.begin(1);
+        assert!(READ.has(1) && !WRITTEN.has(1), "both may read it");
+        assert_eq!(caches.access(store(0x40)), 20);
+        assert_eq!(caches.access(store(0x40)), 0);
+        caches.begin(0);
+        assert!(!READ.has(1));
+        assert_eq!(caches.access(load(0x40)), 100);
+    }
+
+    #[test]
+    fn what_was_used_last_is_forgotten_with_its_line() {
+        let (mut caches, _alone) = empty();
+        caches.access(store(0x40));
+        assert!(READ.has(1) && WRITTEN.has(1));
+        caches.access(load(0x1040));
+        assert!(READ.has(65) && !WRITTEN.has(1));
+        caches.access(store(0x40));
+        caches.switch(0x1000);
+        assert!(!READ.has(1) && !WRITTEN.has(1));
+    }
+
+    #[test]
+    fn a_translation_costs_the_line_of_its_table() {
+        let sizes = Sizes {
+            penalties: serde_json::from_str(
+                r#"{
+                    "l2": {"waits": 10, "overlaps": 2, "streams": 1},
+                    "l3": {"waits": 100, "overlaps": 20, "streams": 10},
+                    "memory": {"waits": 1000, "overlaps": 200, "streams": 100},
+                    "stlb": {"waits": 3, "overlaps": 0, "streams": 0},
+                    "walk": {"waits": 5, "overlaps": 0, "streams": 0}
+                }"#,
+            )
+            .unwrap(),
+            ..caches()
+        };
+        let (_, _alone) = empty();
+        let mut caches = Caches::new(sizes);
+        assert_eq!(caches.access(load(0x0fc0)), 1000 + 5 + 1000);
+        assert_eq!(caches.access(load(0x1f80)), 1000 + 5 + 10, "the entry beside");
+        assert!((2..40).all(|page| caches.access(load(page << 12 | (page & 31) << 6)) > 0));
+        assert_eq!(caches.access(load(0x0fc0)), 3, "only the translation was forgotten");
+    }
+}

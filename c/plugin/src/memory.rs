@@ -1,0 +1,190 @@
+//! Has QEMU call where a guest uses memory, as far as its caches may lack it.
+
+use std::{
+    ffi::c_void,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use preemptlab_protocol::{caches::LINE_BYTES, trace::Register};
+
+use crate::{
+    arch::memory::{Remaps, Use, uses},
+    caches::{
+        Access as CacheAccess, Caches,
+        recent::{FETCHED, READ, WRITTEN},
+    },
+    clock::{Clock, symbol},
+    qemu::{
+        self, Access, Condition, Guest, InstructionCallback, MemoryCallback, Scoreboard,
+        Translation,
+    },
+};
+
+/// The guest's pages, as QEMU's debugger sees them: looking changes nothing.
+type PageOf = unsafe extern "C" fn(*mut u8, u64) -> u64;
+
+const PAGE_BYTES: u64 = 4096;
+
+/// Accesses to memory so far, of all CPUs.
+static ACCESSES: AtomicU64 = AtomicU64::new(0);
+
+/// What is called.
+#[derive(Clone, Copy)]
+pub struct Calls {
+    /// Memory has been read that may not be in the cache.
+    pub read: MemoryCallback,
+    /// The same where it was written.
+    pub written: MemoryCallback,
+    /// Instructions are fetched from a line that was not used last.
+    pub fetches: InstructionCallback,
+    /// An instruction changes what addresses mean.
+    pub remaps: InstructionCallback,
+}
+
+/// The caches of the machine that a guest takes for its own.
+pub struct Memory {
+    caches: Caches,
+    scoreboard: Scoreboard,
+    guest: Guest,
+    current_cpu: *mut *mut u8,
+    page_of: PageOf,
+}
+
+impl Memory {
+    /// Finds what it takes to follow a guest, which can read its registers by their numbers.
+    ///
+    /// # Errors
+    ///
+    /// Says what this QEMU lacks.
+    pub fn new(caches: Caches, guest: Guest) -> Result<Self, String> {
+        let current_cpu = symbol(c"current_cpu")?.cast();
+        // SAFETY: the function has this type (include/hw/core/cpu.h).
+        let page_of = unsafe {
+            std::mem::transmute::<*mut c_void, PageOf>(symbol(c"cpu_get_phys_page_debug")?)
+        };
+        Ok(Self { caches, scoreboard: Scoreboard::new(), guest, current_cpu, page_of })
+    }
+
+    /// Asks for the calls of a block.
+    pub fn translate(&self, block: &Translation, clock: &mut Clock, calls: Calls) {
+        let count = block.len();
+        let mut bytes = vec![[0; 15]; count];
+        let mut page = (u64::MAX, 0);
+        let places: Vec<(u64, usize)> = bytes
+            .iter_mut()
+            .enumerate()
+            .map(|(at, bytes)| {
+                let (address, len) = block.instruction(at, bytes);
+                (self.physical(address, &mut page), len)
+            })
+            .collect();
+        let texts = bytes.iter().zip(&places).map(|(bytes, (_, len))| &bytes[..*len]);
+        for (index, (Use { remaps, is_chained }, (address, _))) in
+            uses(texts).into_iter().zip(&places).enumerate()
+        {
+            block.on_memory(
+                index,
+                calls.read,
+                calls.written,
+                Place { address: *address, is_chained }.pack(),
+            );
+            if let Some(remaps) = remaps {
+                block.on_execution(index, calls.remaps, Access::Read, pack(remaps));
+            }
+        }
+        // SAFETY: a block is translated where a CPU is about to execute it.
+        let translating = unsafe { clock.cpu() };
+        for line in lines(&places) {
+            let entry = self.scoreboard.entry(FETCHED.of(line), translating);
+            block.on_execution_if(Condition::NotEqual, entry, line, calls.fetches, line);
+        }
+    }
+
+    /// The physical address of an instruction that is translated. QEMU executes a block wherever its page is
+    /// mapped, so that the virtual one would be that of whoever came first. `page` is the page that was
+    /// looked up last, virtual and physical.
+    fn physical(&self, address: u64, page: &mut (u64, u64)) -> u64 {
+        let is_within = address & (PAGE_BYTES - 1);
+        if page.0 != address - is_within {
+            // SAFETY: a block is translated where a CPU is about to execute it. Where the page is not memory,
+            // the answer has all bits set.
+            let physical = unsafe { (self.page_of)(*self.current_cpu, address) };
+            *page = (address - is_within, physical & !(PAGE_BYTES - 1));
+        }
+        page.1 | is_within
+    }
+
+    /// Takes note of an access that has been made. Returns what it costs, in 1/256 ns.
+    pub fn accessed(&mut self, info: u32, address: u64, place: u64, is_write: bool) -> u32 {
+        let Some(physical) = qemu::physical(info, address) else { return 0 };
+        let Place { address: instruction, is_chained } = Place::unpack(place);
+        let count = ACCESSES.load(Relaxed);
+        let access = CacheAccess { address, physical, is_write, instruction, is_chained, count };
+        self.caches.access(access)
+    }
+
+    /// Takes note of a fetch. Returns what it costs, in 1/256 ns.
+    pub fn fetches(&mut self, line: u64) -> u32 {
+        self.caches.fetch(line)
+    }
+
+    /// Takes note of an instruction that changes what addresses mean.
+    pub fn remaps(&mut self, how: u64) {
+        match usize::try_from(how) {
+            Ok(register) if register < Register::ALL.len() => {
+                self.caches.switch(self.guest.register(register) & 0xf_ffff_ffff_f000);
+            }
+            _ if how == ALL => self.caches.clear_translations(),
+            _ => Caches::forget_addresses(),
+        }
+    }
+
+    /// Has another CPU execute.
+    pub fn begin(&mut self, cpu: usize) {
+        self.caches.begin(cpu);
+    }
+}
+
+/// The lines in which instructions begin, in their order.
+fn lines(places: &[(u64, usize)]) -> Vec<u64> {
+    let lines = places.iter().map(|(address, _)| address / u64::from(LINE_BYTES));
+    let mut lines: Vec<u64> = lines.collect();
+    lines.dedup();
+    lines
+}
+
+/// Whether an access needs nobody's notice: its line was used last of its set.
+#[inline]
+pub fn is_recent(address: u64, is_write: bool) -> bool {
+    ACCESSES.store(ACCESSES.load(Relaxed) + 1, Relaxed);
+    let recent = if is_write { &WRITTEN } else { &READ };
+    recent.has(address / u64::from(LINE_BYTES))
+}
+
+/// The number of [`Remaps::All`], behind those of registers.
+const ALL: u64 = Register::ALL.len() as u64;
+
+fn pack(remaps: Remaps) -> u64 {
+    match remaps {
+        Remaps::Space(register) => register as u64,
+        Remaps::All => ALL,
+        Remaps::Pages => ALL + 1,
+    }
+}
+
+/// An instruction that may use memory.
+struct Place {
+    /// Without its highest bit, which is the one below it.
+    address: u64,
+    is_chained: bool,
+}
+
+impl Place {
+    fn pack(&self) -> u64 {
+        self.address << 1 | u64::from(self.is_chained)
+    }
+
+    fn unpack(packed: u64) -> Self {
+        Self { address: packed >> 1, is_chained: packed & 1 != 0 }
+    }
+}

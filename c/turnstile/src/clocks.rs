@@ -1,0 +1,376 @@
+//! Whose turn it is: a clock for each virtual CPU.
+//!
+//! The busy CPU that is furthest behind goes next, at most the *lookahead* beyond the slowest other
+//! busy CPU and never beyond the next timer. So timers fire when every busy CPU has come to their
+//! time, and an interrupt from one CPU to another is at most the lookahead late.
+//!
+//! Where a turn ends is decided by what the guest does, never by where QEMU happens to leave its
+//! execution: a turn that was left early goes on.
+
+/// What a spinning CPU divides the lookahead of the others by: the owner of a lock may be so much
+/// ahead of who waits for it.
+const SPIN_DIVISOR: i64 = 5;
+
+/// The CPUs' clocks. All times are virtual, in nanoseconds.
+pub struct Clocks {
+    cpus: Vec<Cpu>,
+    lookahead_ns: i64,
+    /// How much a turn may be short of its end and still be over.
+    slack_ns: i64,
+    turn: Option<Turn>,
+    /// The number of the turn, to tell who has had none for longest.
+    turns: u64,
+}
+
+#[derive(Clone, Default)]
+struct Cpu {
+    now_ns: i64,
+    is_idle: bool,
+    /// Whether its last turn ended with PAUSE.
+    spins: bool,
+    /// When it was interrupted in its idleness.
+    woken_ns: Option<i64>,
+    /// Interrupts from the future, as a mask, and when they are due.
+    due: Option<(i64, i32)>,
+    last_turn: u64,
+}
+
+/// The turn of a CPU, and where it ends if neither a timer nor the guest ends it before.
+#[derive(Clone, Copy)]
+struct Turn {
+    cpu: usize,
+    end_ns: i64,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The timers are due that are to be served at this time.
+    Timers(i64),
+    /// A CPU, whose clock shows this time, goes on until another time.
+    Execute { cpu: usize, now_ns: i64, until_ns: i64 },
+    /// All CPUs are idle.
+    Idle,
+}
+
+/// How a CPU left its execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Perhaps for a reason of QEMU's own: where that is depends on the host.
+    Early,
+    /// With PAUSE.
+    Paused,
+    /// Where the guest has it leave, with a clock that owes nothing.
+    Settled,
+}
+
+/// How an interrupt from one CPU to another is delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// At once.
+    Now,
+    /// At once, and the sender's turn ends, because the target was idle.
+    Wakes,
+    /// When the target has come to the time of the sender.
+    Later,
+}
+
+impl Clocks {
+    /// So many CPUs, all of them busy at this time. A turn that is short of its end by no more than the
+    /// slack is over.
+    pub fn new(cpus: usize, now_ns: i64, lookahead_ns: i64, slack_ns: i64) -> Self {
+        let cpu = Cpu { now_ns, ..Cpu::default() };
+        Self { cpus: vec![cpu; cpus], lookahead_ns, slack_ns, turn: None, turns: 0 }
+    }
+
+    /// Notes whether a CPU is idle. `now_ns` is when it wakes up if nobody has interrupted it.
+    pub fn observe(&mut self, cpu: usize, is_idle: bool, now_ns: i64) {
+        let state = &mut self.cpus[cpu];
+        if state.is_idle && !is_idle {
+            state.now_ns = state.now_ns.max(state.woken_ns.unwrap_or(now_ns));
+            state.spins = false;
+        }
+        state.is_idle = is_idle;
+        state.woken_ns = None;
+        if is_idle && self.turn.is_some_and(|turn| turn.cpu == cpu) {
+            self.turn = None;
+        }
+    }
+
+    /// Takes the interrupts that a CPU has come to the time of.
+    pub fn take_due(&mut self, cpu: usize) -> Option<i32> {
+        let state = &mut self.cpus[cpu];
+        let (due_ns, mask) = state.due?;
+        if !state.is_idle && state.now_ns < due_ns {
+            return None;
+        }
+        if state.is_idle {
+            state.woken_ns = Some(state.woken_ns.map_or(due_ns, |woken_ns| woken_ns.min(due_ns)));
+        }
+        state.due = None;
+        Some(mask)
+    }
+
+    /// Decides what to do next, where the next timer is due at this time.
+    pub fn next(&mut self, timer_ns: i64) -> Step {
+        let busy = |cpu: &usize| !self.cpus[*cpu].is_idle;
+        let order = |cpu: &usize| (self.cpus[*cpu].now_ns, self.cpus[*cpu].last_turn);
+        let Some(behind) = (0..self.cpus.len()).filter(busy).min_by_key(order) else {
+            self.turn = None;
+            return Step::Idle;
+        };
+        // The timers' time has come when no CPU is before it.
+        if self.cpus[behind].now_ns >= timer_ns {
+            self.turn = None;
+            return Step::Timers(timer_ns);
+        }
+        let goes_on =
+            self.turn.filter(|turn| self.cpus[turn.cpu].now_ns < turn.end_ns.min(timer_ns));
+        let turn = goes_on.unwrap_or_else(|| self.turn_of(behind));
+        self.turn = Some(turn);
+        let Cpu { now_ns, due, .. } = self.cpus[turn.cpu];
+        let due_ns = due.map_or(i64::MAX, |(due_ns, _)| due_ns);
+        Step::Execute { cpu: turn.cpu, now_ns, until_ns: turn.end_ns.min(timer_ns).min(due_ns) }
+    }
+
+    /// A new turn of a CPU.
+    fn turn_of(&mut self, cpu: usize) -> Turn {
+        self.turns += 1;
+        self.cpus[cpu].last_turn = self.turns;
+        let end_ns = self.others(cpu).map_or(i64::MAX, |(now_ns, spins)| {
+            now_ns + if spins { self.spin_ns() } else { self.lookahead_ns }
+        });
+        Turn { cpu, end_ns }
+    }
+
+    /// Notes how far the CPU whose turn it is has come, and how it left; the next timer is due at this
+    /// time.
+    pub fn went(&mut self, now_ns: i64, left: Left, timer_ns: i64) {
+        let Some(turn) = self.turn else { return };
+        let others = self.others(turn.cpu);
+        let cpu = &mut self.cpus[turn.cpu];
+        cpu.now_ns = now_ns;
+        if let Some((others_ns, _)) = others.filter(|_| left == Left::Paused) {
+            // What the others did up to their time is done: who spins sees no change before.
+            let due_ns = cpu.due.map_or(i64::MAX, |(due_ns, _)| due_ns);
+            cpu.now_ns = now_ns.max(others_ns.min(timer_ns).min(due_ns));
+        }
+        let is_over = match left {
+            Left::Early => now_ns >= turn.end_ns,
+            Left::Paused => true,
+            Left::Settled => now_ns >= turn.end_ns.saturating_sub(self.slack_ns),
+        };
+        if is_over {
+            cpu.spins = left == Left::Paused;
+            self.turn = None;
+        }
+    }
+
+    /// Decides how an interrupt is delivered from the CPU whose turn it is, at its time, to another
+    /// one. `may_wait` is whether the target can be told of it later.
+    pub fn interrupt(&mut self, target: usize, now_ns: i64, mask: i32, may_wait: bool) -> Delivery {
+        let cpu = &mut self.cpus[target];
+        if cpu.is_idle {
+            cpu.woken_ns.get_or_insert(now_ns);
+            if let Some(turn) = &mut self.turn {
+                turn.end_ns = now_ns;
+            }
+            return Delivery::Wakes;
+        }
+        if !may_wait || cpu.now_ns >= now_ns {
+            return Delivery::Now;
+        }
+        let (due_ns, before) = cpu.due.unwrap_or((now_ns, 0));
+        cpu.due = Some((due_ns, before | mask));
+        Delivery::Later
+    }
+
+    /// Whether the turn of the CPU that executes is over at this time, if no timer ends it before.
+    pub fn is_over(&self, now_ns: i64) -> bool {
+        self.turn.is_none_or(|turn| now_ns >= turn.end_ns)
+    }
+
+    /// When the last CPU became idle; `None` where one is busy.
+    pub fn all_idle_ns(&self) -> Option<i64> {
+        let idle = |cpu: &Cpu| cpu.is_idle.then_some(cpu.now_ns);
+        self.cpus.iter().map(idle).try_fold(i64::MIN, |latest, now_ns| Some(latest.max(now_ns?)))
+    }
+
+    /// The slowest of the other busy CPUs' clocks, and whether one of them spins.
+    fn others(&self, cpu: usize) -> Option<(i64, bool)> {
+        let others = self.cpus.iter().enumerate().filter(|(other, _)| *other != cpu);
+        let busy = others.map(|(_, other)| other).filter(|other| !other.is_idle);
+        busy.map(|other| (other.now_ns, other.spins))
+            .reduce(|(now_ns, spins), other| (now_ns.min(other.0), spins | other.1))
+    }
+
+    fn spin_ns(&self) -> i64 {
+        (self.lookahead_ns / SPIN_DIVISOR).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: i64 = i64::MAX;
+
+    fn busy(cpus: usize) -> Clocks {
+        Clocks::new(cpus, 1000, 500, 0)
+    }
+
+    fn execute(cpu: usize, now_ns: i64, until_ns: i64) -> Step {
+        Step::Execute { cpu, now_ns, until_ns }
+    }
+
+    /// CPUs that compute and nothing else keep to the lookahead, and go equally far.
+    #[test]
+    fn busy_cpus_go_equally_far() {
+        for cpus in 2..=8 {
+            let mut clocks = busy(cpus);
+            for _ in 0..1000 {
+                let Step::Execute { now_ns, until_ns, .. } = clocks.next(NEVER) else { panic!() };
+                assert!(until_ns > now_ns);
+                clocks.went(until_ns, Left::Early, NEVER);
+                let now_ns: Vec<i64> = clocks.cpus.iter().map(|cpu| cpu.now_ns).collect();
+                assert!(now_ns.iter().max().unwrap() - now_ns.iter().min().unwrap() <= 500);
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_that_was_left_early_goes_on() {
+        let mut clocks = busy(2);
+        assert_eq!(clocks.next(NEVER), execute(0, 1000, 1500));
+        // QEMU left for a reason of its own, once before and once after the other CPU's time.
+        clocks.went(1000, Left::Early, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(0, 1000, 1500));
+        clocks.went(1300, Left::Early, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(0, 1300, 1500));
+        clocks.went(1500, Left::Early, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(1, 1000, 2000));
+    }
+
+    /// Prices make a turn a little shorter or longer than was asked for: what is left is not worth a
+    /// turn, unless a timer waits for it.
+    #[test]
+    fn a_turn_that_is_short_by_the_slack_is_over() {
+        let mut clocks = Clocks::new(2, 1000, 500, 60);
+        assert_eq!(clocks.next(NEVER), execute(0, 1000, 1500));
+        // What QEMU left early is not settled.
+        clocks.went(1450, Left::Early, NEVER);
+        assert!(!clocks.is_over(1499) && clocks.is_over(1500));
+        assert_eq!(clocks.next(NEVER), execute(0, 1450, 1500));
+        clocks.went(1439, Left::Settled, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(0, 1439, 1500));
+        clocks.went(1440, Left::Settled, NEVER);
+        assert_eq!(clocks.next(1200), execute(1, 1000, 1200));
+        clocks.went(1190, Left::Settled, 1200);
+        assert_eq!(clocks.next(1200), execute(1, 1190, 1200));
+        clocks.went(1210, Left::Settled, 1200);
+        assert_eq!(clocks.next(1300), execute(1, 1210, 1300));
+    }
+
+    /// Where the guest arms or cancels a timer, the turn ends where it would have ended if QEMU had
+    /// left it in between.
+    #[test]
+    fn timers_end_turns_whenever_they_were_armed() {
+        let mut clocks = busy(2);
+        assert_eq!(clocks.next(1200), execute(0, 1000, 1200));
+        clocks.went(1100, Left::Early, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(0, 1100, 1500));
+        clocks.went(1400, Left::Early, 1300);
+        assert_eq!(clocks.next(1300), execute(1, 1000, 1300));
+        clocks.went(1300, Left::Early, 1300);
+        assert_eq!(clocks.next(1300), Step::Timers(1300));
+        assert_eq!(clocks.next(NEVER), execute(1, 1300, 1900));
+    }
+
+    #[test]
+    fn an_idle_cpu_wakes_at_its_senders_time_and_ends_the_senders_turn() {
+        let mut clocks = busy(2);
+        clocks.observe(1, true, 1000);
+        assert_eq!(clocks.next(5000), execute(0, 1000, 5000));
+        assert_eq!(clocks.interrupt(1, 3000, 2, true), Delivery::Wakes);
+        clocks.went(3002, Left::Early, 5000);
+        clocks.observe(1, false, 1000);
+        assert_eq!(clocks.next(5000), execute(1, 3000, 3502));
+    }
+
+    #[test]
+    fn a_timer_wakes_at_its_own_time_but_never_before_the_cpu_halted() {
+        let mut clocks = busy(2);
+        (0..2).for_each(|cpu| clocks.observe(cpu, true, 1000));
+        assert_eq!((clocks.next(NEVER), clocks.all_idle_ns()), (Step::Idle, Some(1000)));
+        clocks.observe(0, false, 900);
+        assert_eq!(clocks.all_idle_ns(), None);
+        clocks.observe(1, false, 1700);
+        assert_eq!(clocks.next(NEVER), execute(0, 1000, 2200));
+    }
+
+    #[test]
+    fn an_interrupt_from_the_future_waits() {
+        let mut clocks = busy(2);
+        assert_eq!(clocks.next(NEVER), execute(0, 1000, 1500));
+        assert_eq!(clocks.interrupt(1, 1400, 2, true), Delivery::Later);
+        assert_eq!(clocks.interrupt(1, 1450, 0x200, true), Delivery::Later);
+        // What cannot wait does not.
+        assert_eq!(clocks.interrupt(1, 1450, 0x400, false), Delivery::Now);
+        clocks.went(1500, Left::Early, NEVER);
+        assert_eq!(clocks.take_due(1), None);
+        assert_eq!(clocks.next(NEVER), execute(1, 1000, 1400));
+        clocks.went(1400, Left::Early, NEVER);
+        assert_eq!((clocks.take_due(1), clocks.take_due(1)), (Some(0x202), None));
+        // Its turn goes on.
+        assert_eq!(clocks.next(NEVER), execute(1, 1400, 2000));
+        // One that is late comes at once.
+        assert_eq!(clocks.interrupt(0, 1450, 2, true), Delivery::Now);
+    }
+
+    /// A CPU that halts before its interrupt is due sleeps until then.
+    #[test]
+    fn an_interrupt_that_waits_wakes_an_idle_cpu() {
+        let mut clocks = busy(2);
+        clocks.next(NEVER);
+        clocks.interrupt(1, 1400, 2, true);
+        clocks.went(1500, Left::Early, NEVER);
+        clocks.next(NEVER);
+        clocks.went(1200, Left::Early, NEVER);
+        clocks.observe(1, true, 1000);
+        assert_eq!(clocks.take_due(1), Some(2));
+        clocks.observe(1, false, 1000);
+        assert_eq!(clocks.next(NEVER), execute(1, 1400, 2000));
+    }
+
+    /// A CPU that spins jumps to the slowest of the others, and they keep close to it.
+    #[test]
+    fn a_spinning_cpu_jumps_to_the_others() {
+        let mut clocks = busy(2);
+        clocks.next(NEVER);
+        clocks.went(1500, Left::Early, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(1, 1000, 2000));
+        clocks.went(1010, Left::Paused, NEVER);
+        // Both have come to 1500; who had no turn for longest is next.
+        assert_eq!(clocks.next(NEVER), execute(0, 1500, 1600));
+        clocks.went(1600, Left::Early, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(1, 1500, 2100));
+        clocks.went(1502, Left::Paused, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(0, 1600, 1700));
+        // Neither a timer nor an interrupt is jumped over.
+        clocks.went(1700, Left::Early, NEVER);
+        clocks.next(NEVER);
+        clocks.went(1602, Left::Paused, 1650);
+        assert_eq!(clocks.next(1650), Step::Timers(1650));
+    }
+
+    /// CPUs that all spin get on.
+    #[test]
+    fn cpus_that_all_spin_get_on() {
+        let mut clocks = busy(3);
+        for _ in 0..1000 {
+            let Step::Execute { now_ns, .. } = clocks.next(NEVER) else { panic!() };
+            clocks.went(now_ns + 2, Left::Paused, NEVER);
+        }
+        assert!(clocks.cpus.iter().all(|cpu| cpu.now_ns > 1600));
+    }
+}
