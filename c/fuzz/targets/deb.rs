@@ -1,5 +1,0 @@
-//! A Debian package: its archives, its description and its paths.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| preemptlab_provision::hostile::packages(bytes));
