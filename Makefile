@@ -67,8 +67,7 @@ test-report: deps
 	tests/report-in-browser
 
 ## test-python: the Python package: its wheel in an environment of its own, its types, and the notebook
-test-python: deps
-	@python3 -c 'import ensurepip, venv' 2>/dev/null || SUDO="$(SUDO)" tests/install-deps --without-npm python3-venv
+test-python: deps venv
 	CARGO="$(CARGO)" tests/python
 
 ## test-install: a release in six clean roots, each of which executes studies/check again; needs root
@@ -173,8 +172,7 @@ fidelity: build
 	    --out runs/prices-tables
 
 ## site: these pages as a static site in target/site, with every link and heading checked
-site:
-	@python3 -c 'import ensurepip, venv' 2>/dev/null || SUDO="$(SUDO)" tests/install-deps --without-npm python3-venv
+site: venv
 	tests/site $(TARGET)/site
 
 ## perturb: vary on purpose what must not change a digest, and compare every digest;
@@ -238,3 +236,8 @@ deps:
 ## clean: remove what cargo built
 clean:
 	$(CARGO) clean
+
+# `tests/venv` needs it.
+.PHONY: venv
+venv:
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || SUDO="$(SUDO)" tests/install-deps --without-npm python3-venv
