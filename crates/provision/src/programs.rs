@@ -6,10 +6,10 @@ use std::{
 };
 
 use preemptlab_model::{Package, PackageName, nearest};
-use tar::EntryType;
 
 use crate::{
-    DebError, PackageError, distribution::deb, error::from_package_errors, tree::canonical,
+    DebError, PackageError, distribution::deb, error::from_package_errors, package::Kind,
+    tree::canonical,
 };
 
 /// Folders of programs, in the order in which a command finds its program there (`PATH`); the last one is not
@@ -74,14 +74,13 @@ pub(crate) fn find(
 /// Lists the canonical paths of files in a package that can be executed, and of links, which may lead to one.
 fn executables(deb: &Path) -> Result<Vec<String>, DebError> {
     let mut found = Vec::new();
-    deb::visit(deb, |path, entry| {
-        let header = entry.header();
-        let may_run = match header.entry_type() {
-            EntryType::Regular => header.mode()? & 0o111 != 0,
-            EntryType::Symlink | EntryType::Link => true,
-            _ => false,
+    deb::visit(deb, |item, _| {
+        let may_run = match item.kind {
+            Kind::File => item.mode & 0o111 != 0,
+            Kind::Symlink | Kind::Hardlink => true,
+            Kind::Folder | Kind::Special => false,
         };
-        found.extend(may_run.then(|| canonical(path).ok()).flatten());
+        found.extend(may_run.then(|| canonical(item.path).ok()).flatten());
         Ok(())
     })?;
     Ok(found)

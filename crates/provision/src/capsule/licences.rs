@@ -74,16 +74,16 @@ impl Licences {
         deb: &Path,
         licence: Option<String>,
     ) -> Result<(), CapsuleError> {
-        let said = deb::field(deb, "Source")?;
+        let facts = deb::facts(deb)?;
         let version = package.version.to_string();
-        let (source, source_version) = source_of(&said, &package.name, &version);
+        let (source, source_version) = source_of(&facts.source, &package.name, &version);
         let source = Source {
             package: package.name.to_string(),
             version: version.clone(),
             sha256: package.sha256,
             source: source.to_owned(),
             source_version: source_version.to_owned(),
-            built_using: deb::field(deb, "Built-Using")?,
+            built_using: facts.built_using,
             licence,
         };
         self.sources.insert(package.clone(), source);

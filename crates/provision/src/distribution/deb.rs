@@ -1,39 +1,25 @@
-//! Reading Debian packages (deb(5)): an archive of `ar` whose member `data.tar` holds the files. No entry
-//! reaches outside of the folder that it is unpacked into.
+//! Files out of Debian packages, into memory or a folder. No entry reaches outside of the folder that it is
+//! unpacked into.
 
 use std::{
-    fs::File,
-    io::{self, BufReader, Read, Seek, SeekFrom},
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{PermissionsExt, symlink},
+    },
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
-use flate2::bufread::MultiGzDecoder;
-use liblzma::{
-    bufread::XzDecoder,
-    stream::{CONCATENATED, Stream as XzStream},
-};
-use tar::{Archive, EntryType};
+use crate::package::{self, Bounds, Facts, Format, Item, Kind, Opened, PackageFault, damaged};
 
 /// The largest file that is read into memory, in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// The most that a package may unpack to, in bytes.
-const PACKAGE_BYTES_MAX: u64 = 8 << 30;
-
-/// The most that the control files of a package may unpack to, in bytes.
-const CONTROL_BYTES_MAX: u64 = 64 << 20;
-
-/// The most entries of a package. The source of Linux comes as an archive in a package.
-const ENTRIES_MAX: usize = 500_000;
-
-/// The most memory for unpacking with xz, in bytes. `xz -9` needs 65 MiB.
-const XZ_BYTES_MAX: u64 = 512 << 20;
-
-/// The first bytes of an archive of `ar` (ar(5)).
-const AR_MAGIC: &[u8; 8] = b"!<arch>\n";
-
-/// The size of a member's header in such an archive, in bytes.
-const AR_HEADER_BYTES: usize = 60;
+/// The bounds of a package. The source of Linux comes as an archive in a package.
+const BOUNDS: Bounds = Bounds { bytes: 8 << 30, entries: 500_000 };
 
 /// Reason why a package cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -79,27 +65,25 @@ pub enum Content {
 /// [`DebError`]
 pub fn read(deb: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Entry>, DebError> {
     let mut entries = Vec::new();
-    visit(deb, |path, entry| {
+    visit(deb, |item, content| {
+        let path = item.path;
         if !wanted(path) {
             return Ok(());
         }
-        let header = entry.header();
-        let mode = header.mode()? & 0o7777;
-        let content = match header.entry_type() {
-            EntryType::Directory => Content::Folder,
-            EntryType::Symlink => Content::Symlink(link(entry)?),
-            EntryType::Link => Content::Hardlink(plain(&link(entry)?).to_owned()),
-            EntryType::Regular => {
-                if entry.size() > FILE_BYTES_MAX {
-                    return Err(io::Error::other(format!("{path} is too large")));
-                }
-                let mut bytes = Vec::new();
-                entry.read_to_end(&mut bytes)?;
-                Content::File(bytes)
-            }
-            other => return Err(io::Error::other(format!("{path} is of the type {other:?}"))),
+        if item.bytes > FILE_BYTES_MAX {
+            return Err(io::Error::other(format!("{path} is too large")));
+        }
+        let mut bytes = Vec::new();
+        content.read_to_end(&mut bytes)?;
+        let text = || String::from_utf8_lossy(&bytes);
+        let content = match item.kind {
+            Kind::Folder => Content::Folder,
+            Kind::Symlink => Content::Symlink(text().into_owned()),
+            Kind::Hardlink => Content::Hardlink(plain(&text()).to_owned()),
+            Kind::File => Content::File(bytes),
+            Kind::Special => return Err(special(path)),
         };
-        entries.push(Entry { path: path.to_owned(), mode, content });
+        entries.push(Entry { path: path.to_owned(), mode: item.mode, content });
         Ok(())
     })?;
     Ok(entries)
@@ -111,141 +95,136 @@ pub fn read(deb: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Entry>, Deb
 ///
 /// [`DebError`]
 pub fn unpack(deb: &Path, folder: &Path) -> Result<(), DebError> {
-    visit(deb, |path, entry| unpack_entry(path, entry, folder))
+    visit(deb, |item, content| unpack_entry(item, content, folder))
 }
 
 /// Unpacks an entry into a folder: files, folders and links, and nothing through a link that leads out of it.
-pub(crate) fn unpack_entry(path: &str, entry: &mut Stream<'_>, folder: &Path) -> io::Result<()> {
-    use EntryType::{Directory, Link, Regular, Symlink};
-    match entry.header().entry_type() {
-        Directory | Link | Regular | Symlink if entry.unpack_in(folder)? => Ok(()),
-        Directory | Link | Regular | Symlink => {
-            Err(io::Error::other(format!("{path} leads out of the folder")))
+/// What an earlier package has under the name is replaced, but folders stay.
+pub(crate) fn unpack_entry(
+    item: &Item<'_>,
+    content: &mut dyn Read,
+    folder: &Path,
+) -> io::Result<()> {
+    let root = fs::canonicalize(folder)?;
+    let path = Path::new(item.path);
+    let permissions = || fs::Permissions::from_mode(item.mode & 0o777);
+    if item.kind == Kind::Folder {
+        return fs::set_permissions(folder_in(&root, path)?, permissions());
+    }
+    let above = folder_in(&root, path.parent().unwrap_or(Path::new("")))?;
+    let place = above.join(path.file_name().unwrap_or_default());
+    match fs::remove_file(&place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut target = Vec::new();
+    match item.kind {
+        Kind::File => {
+            let mut file = File::create_new(&place)?;
+            if io::copy(content, &mut file)? != item.bytes {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            file.set_permissions(permissions())?;
+            // make(1) compares these times.
+            let modified = Duration::from_secs(item.modified_unix_s);
+            SystemTime::UNIX_EPOCH.checked_add(modified).map_or(Ok(()), |it| file.set_modified(it))
         }
-        other => Err(io::Error::other(format!("{path} is of the type {other:?}"))),
+        Kind::Symlink => {
+            content.read_to_end(&mut target)?;
+            symlink(OsStr::from_bytes(&target), &place)
+        }
+        Kind::Hardlink => {
+            content.read_to_end(&mut target)?;
+            let source = root.join(OsStr::from_bytes(&target));
+            let above = fs::canonicalize(source.parent().unwrap_or(&root))?;
+            match source.file_name().filter(|_| above.starts_with(&root)) {
+                Some(name) => fs::hard_link(above.join(name), &place),
+                None => Err(leads_out(item.path)),
+            }
+        }
+        Kind::Folder | Kind::Special => Err(special(item.path)),
     }
 }
 
-/// Returns the text of a field of a package's control file, which fits on a line; empty where it has none.
+/// Returns the canonical path of a folder in another, of which it makes what is missing.
+fn folder_in(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut folder = root.to_owned();
+    for name in path {
+        folder.push(name);
+        match fs::symlink_metadata(&folder) {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(metadata) if metadata.is_symlink() => {
+                folder = fs::canonicalize(&folder)?;
+                if !folder.starts_with(root) {
+                    return Err(leads_out(&path.to_string_lossy()));
+                }
+            }
+            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(&folder)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(folder)
+}
+
+fn leads_out(path: &str) -> io::Error {
+    io::Error::other(format!("{path} leads out of the folder"))
+}
+
+fn special(path: &str) -> io::Error {
+    io::Error::other(format!("{path} is neither file, folder nor link"))
+}
+
+/// Returns the description of a package by itself.
 ///
 /// # Errors
 ///
 /// [`DebError`]
-pub fn field(deb: &Path, name: &str) -> Result<String, DebError> {
-    let read = || -> io::Result<String> {
-        let mut archive = Archive::new(member_of(deb, "control.tar")?.take(CONTROL_BYTES_MAX));
-        for entry in archive.entries()? {
-            let mut entry = entry?;
-            if plain(&String::from_utf8_lossy(&entry.path_bytes())) == "control" {
-                let mut control = String::new();
-                entry.read_to_string(&mut control)?;
-                let value = |line: &str| {
-                    Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned())
-                };
-                return Ok(control.lines().find_map(value).unwrap_or_default());
-            }
-        }
-        Err(io::Error::other("it has no control file"))
-    };
-    read().map_err(|error| DebError::Unreadable { path: deb.to_owned(), reason: error.to_string() })
+pub(crate) fn facts(deb: &Path) -> Result<Facts, DebError> {
+    open(deb).map(|opened| opened.facts).map_err(of(deb))
 }
 
-/// The entries of a package as a stream.
-pub(crate) type Stream<'a> = tar::Entry<'a, io::Take<Box<dyn Read>>>;
-
-/// Calls `each` with every entry of a package and its path.
+/// Calls `each` with every entry of a package and its content.
 pub(crate) fn visit(
     deb: &Path,
-    mut each: impl FnMut(&str, &mut Stream<'_>) -> io::Result<()>,
+    mut each: impl FnMut(&Item<'_>, &mut dyn Read) -> io::Result<()>,
 ) -> Result<(), DebError> {
-    let mut read = || -> io::Result<()> {
-        let mut archive = Archive::new(member_of(deb, "data.tar")?.take(PACKAGE_BYTES_MAX));
-        for (number, entry) in archive.entries()?.enumerate() {
-            let mut entry = entry?;
-            if number >= ENTRIES_MAX {
-                return Err(io::Error::other("it has too many entries"));
-            }
-            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            each(plain(&path), &mut entry)?;
-        }
-        // The checksum stands at the end, behind padding.
-        let mut rest = archive.into_inner();
-        io::copy(&mut rest, &mut io::sink())?;
-        if rest.limit() == 0 {
-            return Err(io::Error::other("it is too large"));
-        }
-        Ok(())
-    };
-    read().map_err(|error| DebError::Unreadable { path: deb.to_owned(), reason: error.to_string() })
-}
-
-/// Opens an archive in a package, decompressed: `data.tar`, which holds the files, or `control.tar`.
-fn member_of(deb: &Path, archive: &str) -> io::Result<Box<dyn Read>> {
-    let mut file = preemptlab_files::open(deb)?;
-    let mut left = file.metadata()?.len();
-    let mut magic = [0; AR_MAGIC.len()];
-    file.read_exact(&mut magic).map_err(|_| io::Error::other("it is no Debian package"))?;
-    left -= magic.len() as u64;
-    let (first, bytes) = member(&mut file, &mut left)?;
-    if magic != *AR_MAGIC || first != "debian-binary" || bytes > 64 {
-        return Err(io::Error::other("it is no Debian package"));
-    }
-    let mut version = String::new();
-    (&file).take(bytes).read_to_string(&mut version)?;
-    if !version.starts_with("2.") {
-        return Err(io::Error::other("it is of a newer format"));
-    }
-    left -= bytes;
-    pass(&mut file, bytes % 2, &mut left)?;
-    loop {
-        let (name, bytes) = member(&mut file, &mut left)?;
-        let Some(compression) = name.strip_prefix(archive) else {
-            pass(&mut file, bytes + bytes % 2, &mut left)?;
-            continue;
-        };
-        let packed = BufReader::new(file.take(bytes));
-        return Ok(match compression {
-            "" => Box::new(packed),
-            ".xz" => {
-                let stream = XzStream::new_stream_decoder(XZ_BYTES_MAX, CONCATENATED);
-                Box::new(XzDecoder::new_stream(packed, stream.map_err(io::Error::other)?))
-            }
-            ".zst" => Box::new(zstd::Decoder::with_buffer(packed)?),
-            ".gz" => Box::new(MultiGzDecoder::new(packed)),
-            other => return Err(io::Error::other(format!("{archive}{other} cannot be unpacked"))),
-        });
-    }
-}
-
-/// Passes over bytes of an archive, of which so many are left.
-fn pass(file: &mut File, bytes: u64, left: &mut u64) -> io::Result<()> {
-    *left = left.checked_sub(bytes).ok_or_else(|| io::Error::other("it is cut off"))?;
-    file.seek(SeekFrom::Current(bytes.try_into().map_err(io::Error::other)?)).map(drop)
-}
-
-/// Reads the header of the next member of an archive: its name, and its size in bytes, which are all there.
-fn member(file: &mut File, left: &mut u64) -> io::Result<(String, u64)> {
-    let mut header = [0; AR_HEADER_BYTES];
-    file.read_exact(&mut header).map_err(|_| io::Error::other("it holds no files"))?;
-    *left = left.saturating_sub(AR_HEADER_BYTES as u64);
-    let text = |range: std::ops::Range<usize>| std::str::from_utf8(&header[range]).ok();
-    let fields = text(0..16).zip(text(48..58)).filter(|_| header[58..] == *b"`\n");
-    let fields = fields.and_then(|(name, bytes)| {
-        // GNU's `ar` ends names with a slash.
-        let name = name.trim_end().trim_end_matches('/');
-        Some((name.to_owned(), bytes.trim_end().parse::<u64>().ok()?))
+    let visited = open(deb).and_then(|opened| {
+        opened.each(BOUNDS, |item, content| Ok::<_, Reason>(each(item, content)?))
     });
-    let (name, bytes) = fields.ok_or_else(|| io::Error::other("a header of it is damaged"))?;
-    if bytes > *left {
-        return Err(io::Error::other("it is cut off"));
-    }
-    Ok((name, bytes))
+    visited.map_err(of(deb))
 }
 
-fn link(entry: &Stream<'_>) -> io::Result<String> {
-    let target =
-        entry.link_name_bytes().ok_or_else(|| io::Error::other("a link without target"))?;
-    Ok(String::from_utf8_lossy(&target).into_owned())
+fn open(deb: &Path) -> Result<Opened<'static>, Reason> {
+    let opened = package::open(preemptlab_files::open(deb)?)?;
+    match opened.facts.format {
+        Format::Deb => Ok(opened),
+        Format::Rpm => Err(Reason("it is an .rpm".to_owned())),
+    }
+}
+
+/// Reason why a package cannot be unpacked, in words.
+struct Reason(String);
+
+impl From<PackageFault> for Reason {
+    fn from(fault: PackageFault) -> Self {
+        Self(format!("it {fault}"))
+    }
+}
+
+impl From<io::Error> for Reason {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // Of the package's stream, which says its bound alone.
+            io::ErrorKind::FileTooLarge => damaged(error).into(),
+            _ => Self(error.to_string()),
+        }
+    }
+}
+
+/// Returns a function that says which package a reason is of, for `map_err`.
+fn of(deb: &Path) -> impl FnOnce(Reason) -> DebError {
+    |Reason(reason)| DebError::Unreadable { path: deb.to_owned(), reason }
 }
 
 /// Returns a path without the dots and slashes that dpkg puts around it.
@@ -255,14 +234,17 @@ fn plain(path: &str) -> &str {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::{fs, io::Write, os::unix::fs::symlink, process::Command};
+    use std::{collections::BTreeMap, io::Write, process::Command};
 
-    use tar::{Builder, Header, HeaderMode};
+    use tar::{Builder, EntryType, Header, HeaderMode};
 
     use super::*;
 
+    const CONTROL: &str = "Package: x\nVersion: 1\nArchitecture: all\n\
+        Maintainer: nobody <nobody@invalid>\nDescription: a test\n";
+
     fn ar(members: &[(&str, &[u8])]) -> Vec<u8> {
-        let mut archive = AR_MAGIC.to_vec();
+        let mut archive = b"!<arch>\n".to_vec();
         for (name, bytes) in members {
             let (zero, size) = (0, bytes.len());
             archive.extend(
@@ -283,7 +265,14 @@ pub(crate) mod tests {
 
     /// Makes a package of an archive of files.
     fn of_tar(tar: &[u8]) -> Vec<u8> {
-        ar(&[("debian-binary", b"2.0\n"), ("control.tar.xz", b"odd"), ("data.tar.xz", &xz(tar))])
+        let mut control = Builder::new(Vec::new());
+        let mut header = Header::new_gnu();
+        header.set_size(CONTROL.len() as u64);
+        header.set_mode(0o644);
+        control.append_data(&mut header, "control", CONTROL.as_bytes()).unwrap();
+        let control = xz(&control.into_inner().unwrap());
+        let data = xz(tar);
+        ar(&[("debian-binary", b"2.0\n"), ("control.tar.xz", &control), ("data.tar.xz", &data)])
     }
 
     /// Makes a package of a folder's files, without those of its folder `DEBIAN`, as `dpkg-deb --build`
@@ -323,13 +312,23 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_field_is_read_out_of_the_control_file() {
+    fn what_a_package_says_of_itself_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let deb = build(folder.path(), "tool", "1.0", "");
-        assert_eq!(field(&deb, "Version").unwrap(), "1.0");
-        assert_eq!(field(&deb, "Source").unwrap(), "");
-        fs::write(&deb, of_tar(b"")).unwrap();
-        assert!(matches!(field(&deb, "Version"), Err(DebError::Unreadable { .. })));
+        let said = facts(&deb).unwrap();
+        assert_eq!((&*said.version, &*said.source), ("1.0", ""));
+        for (package, reason) in [
+            (
+                ar(&[("debian-binary", b"2.0\n"), ("control.tar", b""), ("data.tar", b"")]),
+                "`control`",
+            ),
+            (preemptlab_testkit::packages::Package::new("x", "1-1", "x86_64").rpm(), "an .rpm"),
+        ] {
+            fs::write(&deb, package).unwrap();
+            let error = facts(&deb).unwrap_err().to_string();
+            let begin = format!("the package `{}` cannot be unpacked: it ", deb.display());
+            assert!(error.starts_with(&begin) && error.contains(reason), "{error}");
+        }
     }
 
     #[test]
@@ -368,7 +367,7 @@ pub(crate) mod tests {
             &bytes[..bytes.len() - 5],
             b"not a package",
             b"",
-            AR_MAGIC,
+            b"!<arch>\n",
             &flipped,
             &endless,
             &long,
@@ -379,6 +378,11 @@ pub(crate) mod tests {
             fs::write(&deb, damaged).unwrap();
             assert!(matches!(read(&deb, |_| true), Err(DebError::Unreadable { .. })));
         }
+        let lzip = of_tar(b"");
+        let place = lzip.windows(6).rposition(|it| it == b"\xfd7zXZ\0").unwrap();
+        fs::write(&deb, [&lzip[..place], b"LZIP", &lzip[place + 4..]].concat()).unwrap();
+        let error = read(&deb, |_| true).unwrap_err().to_string();
+        assert!(error.contains("it is compressed with lzip"), "{error}");
     }
 
     /// Makes an archive with one entry, whatever its path.
@@ -397,19 +401,28 @@ pub(crate) mod tests {
 
     #[test]
     fn no_entry_reaches_outside_of_the_folder() {
-        use EntryType::{Block, Char, Fifo, Link, Regular, Symlink};
+        use EntryType::{Block, Char, Directory, Fifo, Link, Regular, Symlink};
         let folder = tempfile::tempdir().unwrap();
         let (deb, tree) = (folder.path().join("x.deb"), folder.path().join("tree"));
         let outside = folder.path().join("outside");
         fs::create_dir(&tree).unwrap();
         fs::create_dir(&outside).unwrap();
+        fs::create_dir(tree.join("inside")).unwrap();
         symlink(&outside, tree.join("out")).unwrap();
+        symlink("inside", tree.join("in")).unwrap();
         fs::write(folder.path().join("secret"), "secret").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        let was = mode(&outside);
         for (path, kind, target) in [
             ("../climbs", Regular, ""),
             ("usr/../../climbs", Regular, ""),
+            ("/rooted", Regular, ""),
             ("out/through", Regular, ""),
+            ("out/through/far", Regular, ""),
+            // Its permissions would be those of the folder outside.
+            ("out", Directory, ""),
             ("link", Link, "../secret"),
+            ("link", Link, "out/.."),
             ("link", Link, "/etc/hostname"),
             ("null", Char, ""),
             ("disk", Block, ""),
@@ -420,14 +433,50 @@ pub(crate) mod tests {
             assert!(matches!(error, DebError::Unreadable { .. }), "{path}");
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "{path}");
             assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{path}");
+            assert_eq!(mode(&outside), was, "{path}");
         }
-        // A link alone leads nowhere until something follows it.
-        fs::write(&deb, of_tar(&one_entry("absolute", Symlink, "/etc/hostname"))).unwrap();
-        unpack(&deb, &tree).unwrap();
-        // A path from the root is one from the folder.
-        fs::write(&deb, of_tar(&one_entry("/rooted", Regular, ""))).unwrap();
-        unpack(&deb, &tree).unwrap();
-        assert!(tree.join("rooted").is_file());
+        let unpacks = |path: &str, kind, target: &str| {
+            fs::write(&deb, of_tar(&one_entry(path, kind, target))).unwrap();
+            unpack(&deb, &tree).unwrap();
+        };
+        // A link alone leads nowhere until something follows it, and a file takes its place.
+        unpacks("absolute", Symlink, "/etc/hostname");
+        unpacks("secret", Symlink, "../secret");
+        unpacks("secret", Regular, "");
+        assert_eq!(fs::read_to_string(folder.path().join("secret")).unwrap(), "secret");
+        assert!(tree.join("secret").symlink_metadata().unwrap().is_file());
+        // A link within the folder is followed, as Debian's `/lib` is one.
+        unpacks("in/through/far", Regular, "");
+        assert!(tree.join("inside/through/far").is_file());
+        unpacks("in", Directory, "");
+        assert!(tree.join("in").is_symlink());
+        assert_eq!(mode(&tree.join("inside")), 0o644);
+        fs::set_permissions(tree.join("inside"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Returns everything in a folder by its path: its type, its permissions, the time of its change, and what it
+    /// holds. Links have no permissions, and of folders and links the time is not kept.
+    fn listed(folder: &Path) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        let mut open = vec![folder.to_owned()];
+        while let Some(path) = open.pop() {
+            for entry in fs::read_dir(path).unwrap() {
+                let path = entry.unwrap().path();
+                let metadata = path.symlink_metadata().unwrap();
+                let mode = metadata.permissions().mode();
+                let said = if metadata.is_dir() {
+                    open.push(path.clone());
+                    format!("{mode:o}")
+                } else if metadata.is_symlink() {
+                    fs::read_link(&path).unwrap().display().to_string()
+                } else {
+                    let content = fs::read_to_string(&path).unwrap();
+                    format!("{mode:o} {:?} {content}", metadata.modified().unwrap())
+                };
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), said);
+            }
+        }
+        found
     }
 
     #[test]
@@ -436,12 +485,15 @@ pub(crate) mod tests {
         let tree = folder.path().join("tree");
         fs::create_dir_all(tree.join("DEBIAN")).unwrap();
         fs::create_dir_all(tree.join("usr/share/doc")).unwrap();
-        let control = "Package: x\nVersion: 1\nArchitecture: all\nMaintainer: n <n@invalid>\n\
-                       Description: a test\n";
-        fs::write(tree.join("DEBIAN/control"), control).unwrap();
-        fs::write(tree.join("usr/share/doc/large"), "0123456789".repeat(300_000)).unwrap();
-        fs::write(tree.join("usr/share/doc").join("n".repeat(150)), "a long name").unwrap();
+        fs::write(tree.join("DEBIAN/control"), CONTROL).unwrap();
+        let large = tree.join("usr/share/doc/large");
+        fs::write(&large, "0123456789".repeat(300_000)).unwrap();
+        fs::set_permissions(&large, fs::Permissions::from_mode(0o750)).unwrap();
+        fs::hard_link(&large, tree.join("usr/share/again")).unwrap();
+        let long = "n".repeat(150);
+        fs::write(tree.join("usr/share/doc").join(&long), "a long name").unwrap();
         symlink("/etc/hostname", tree.join("usr/link")).unwrap();
+        symlink(format!("doc/{long}"), tree.join("usr/share/long")).unwrap();
         let deb = folder.path().join("x.deb");
         for compression in ["xz", "zstd", "gzip", "none"] {
             let dpkg = |arguments: &[&str]| {
@@ -452,10 +504,14 @@ pub(crate) mod tests {
             };
             let packing = format!("-Z{compression}");
             dpkg(&["--root-owner-group", &packing, "--build", "tree", "x.deb"]);
-            let mut ours = Vec::new();
-            member_of(&deb, "data.tar").unwrap().read_to_end(&mut ours).unwrap();
-            assert!(ours == dpkg(&["--fsys-tarfile", "x.deb"]), "{compression}");
-            assert!(read(&deb, |_| true).unwrap().len() >= 6);
+            let [ours, theirs] = ["ours", "theirs"].map(|name| folder.path().join(name));
+            fs::create_dir(&ours).unwrap();
+            unpack(&deb, &ours).unwrap();
+            dpkg(&["--extract", "x.deb", "theirs"]);
+            assert!(listed(&ours) == listed(&theirs), "{compression}");
+            assert_eq!(listed(&ours).len(), 8);
+            assert_eq!(read(&deb, |_| true).unwrap().len(), 8);
+            fs::remove_dir_all(ours).and_then(|()| fs::remove_dir_all(theirs)).unwrap();
         }
     }
 }

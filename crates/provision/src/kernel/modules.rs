@@ -14,6 +14,7 @@ use crate::{
     Event, KmodError, PackageError, Store, StoreLock,
     distribution::{Candidate, Distribution, deb},
     error::from_package_errors,
+    package::Kind,
     store::whole::is_whole,
 };
 
@@ -132,11 +133,13 @@ pub(crate) fn unpacked(
     lock.fill(&folder, |draft| {
         on_event(Event::Unpacking { what: candidate.package.name.to_string() });
         for deb in debs {
-            deb::visit(&deb, |path, entry| match Path::new(path).file_name() {
-                Some(file) if module_name(Path::new(path)).is_some() => {
-                    io::copy(entry, &mut File::create(draft.join(file))?).map(drop)
+            deb::visit(&deb, |item, content| {
+                let path = Path::new(item.path);
+                let is_module = item.kind == Kind::File && module_name(path).is_some();
+                match path.file_name().filter(|_| is_module) {
+                    Some(file) => io::copy(content, &mut File::create(draft.join(file))?).map(drop),
+                    None => Ok(()),
                 }
-                _ => Ok(()),
             })?;
         }
         Ok::<_, ModuleError>(())

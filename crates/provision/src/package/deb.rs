@@ -125,6 +125,8 @@ fn facts(control: &str) -> Result<Facts, PackageFault> {
         version: wanted("Version")?,
         arch: wanted("Architecture")?,
         needs: needs.flat_map(|list| names(&list)).take(NEEDS_MAX).collect(),
+        source: field(control, "Source").unwrap_or_default(),
+        built_using: field(control, "Built-Using").unwrap_or_default(),
     })
 }
 
@@ -152,18 +154,21 @@ pub(super) fn each<E: From<PackageFault>>(
     mut visit: impl FnMut(&Item<'_>, &mut dyn Read) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut archive = Archive::new(data);
-    let (mut entries, mut long_path) = (0, None);
+    let (mut entries, mut long_path, mut long_target) = (0, None, None);
     // An archive of tar's own reader reads the headers of long names whole, however long.
     for entry in archive.entries().map_err(damaged)?.raw(true) {
         let mut entry = entry.map_err(damaged)?;
         count(&mut entries, entries_max)?;
-        let kind = match entry.header().entry_type() {
+        let header = entry.header();
+        let kind = match header.entry_type() {
             EntryType::GNULongName => {
                 long_path = Some(long(&mut entry)?);
                 continue;
             }
-            // Nothing follows a link, so nothing needs its target.
-            EntryType::GNULongLink => continue,
+            EntryType::GNULongLink => {
+                long_target = Some(long(&mut entry)?);
+                continue;
+            }
             EntryType::Regular => Kind::File,
             EntryType::Directory => Kind::Folder,
             EntryType::Symlink => Kind::Symlink,
@@ -175,19 +180,34 @@ pub(super) fn each<E: From<PackageFault>>(
             }
             _ => Kind::Special,
         };
-        let path = long_path.take().unwrap_or_else(|| entry.header().path_bytes().into_owned());
+        let (mode, modified_unix_s) =
+            (header.mode().map_err(damaged)?, header.mtime().map_err(damaged)?);
+        let target = || header.link_name_bytes().unwrap_or_default().into_owned();
+        let target = long_target.take().unwrap_or_else(target);
+        let path = long_path.take().unwrap_or_else(|| header.path_bytes().into_owned());
         let path = sound(&path)?;
-        if !path.is_empty() {
-            let item = Item { path, kind, bytes: entry.size() };
-            visit(&item, &mut entry)?;
+        if path.is_empty() {
+            continue;
         }
+        let mut item =
+            Item { path, kind, mode: mode & 0o7777, modified_unix_s, bytes: entry.size() };
+        if !matches!(kind, Kind::Symlink | Kind::Hardlink) {
+            visit(&item, &mut entry)?;
+            continue;
+        }
+        if target.len() > PATH_BYTES_MAX {
+            let (path, why) = (path.to_owned(), "a link whose target is too long");
+            return Err(PackageFault::Entry { path, why }.into());
+        }
+        item.bytes = target.len() as u64;
+        visit(&item, &mut &*target)?;
     }
     // The archive's end is followed by padding, and the end of the member may be missing.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(damaged)?;
     Ok(())
 }
 
-/// Reads the path of the next entry, which is too long for its header. A byte of zero ends it.
+/// Reads the path or the target of the next entry, which is too long for its header. A byte of zero ends it.
 fn long(entry: &mut Entry<'_, impl Read>) -> Result<Vec<u8>, PackageFault> {
     let mut path = Vec::new();
     entry.take(PATH_BYTES_MAX as u64 + 2).read_to_end(&mut path).map_err(damaged)?;

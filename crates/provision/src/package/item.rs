@@ -37,6 +37,11 @@ pub(crate) struct Facts {
     pub(crate) arch: String,
     /// Names of the packages that it depends on, of alternatives the first.
     pub(crate) needs: Vec<String>,
+    /// The source package that it was built from, as the package says it: `NAME` or `NAME (VERSION)` in a
+    /// `.deb`; empty where it says none.
+    pub(crate) source: String,
+    /// Further source packages from which parts of it are, as `linux (= 6.12.118-1)`; empty for most.
+    pub(crate) built_using: String,
 }
 
 /// An entry of a package.
@@ -45,7 +50,12 @@ pub(crate) struct Item<'a> {
     /// Path of the entry, without a slash or a dot before it. None of its parts is `..`.
     pub(crate) path: &'a str,
     pub(crate) kind: Kind,
-    /// Length of the content, in bytes.
+    /// Permission bits of the entry.
+    pub(crate) mode: u32,
+    /// Time of the last change, in seconds since 1970.
+    pub(crate) modified_unix_s: u64,
+    /// Length of the content, in bytes. A link's content is its target, but a hard link's in an rpm is that
+    /// of the file.
     pub(crate) bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Files of packages, which may be a stranger's: the description of a `.deb` or an `.rpm`, and its
+//! Files of packages, a distribution's and a stranger's: the description of a `.deb` or an `.rpm`, and its
 //! content as a stream. No program of the machine reads them, and nothing is unpacked here: a visitor
 //! decides about each entry.
 //!

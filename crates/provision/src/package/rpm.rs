@@ -34,6 +34,7 @@ mod tag {
     pub(super) const RELEASE: u32 = 1002;
     pub(super) const EPOCH: u32 = 1003;
     pub(super) const ARCH: u32 = 1022;
+    pub(super) const SOURCE_RPM: u32 = 1044;
     pub(super) const REQUIRES: u32 = 1049;
     pub(super) const PAYLOAD_FORMAT: u32 = 1124;
 }
@@ -75,6 +76,8 @@ pub(super) fn open<'r>(
         },
         arch: text(tag::ARCH, "architecture")?,
         needs: header.texts(tag::REQUIRES).take(NEEDS_MAX).collect(),
+        source: header.texts(tag::SOURCE_RPM).next().unwrap_or_default(),
+        built_using: String::new(),
     };
     Ok((facts, unpacked(file)?))
 }
@@ -150,7 +153,8 @@ pub(super) fn each<E: From<PackageFault>>(
         let mut content = Exactly::new(&mut payload, entry.bytes);
         let path = sound(&entry.path)?;
         if !path.is_empty() {
-            visit(&Item { path, kind: entry.kind, bytes: entry.bytes }, &mut content)?;
+            let Entry { kind, mode, modified_unix_s, bytes, .. } = entry;
+            visit(&Item { path, kind, mode, modified_unix_s, bytes }, &mut content)?;
         }
         io::copy(&mut content, &mut io::sink()).map_err(damaged)?;
         skip(&mut payload, padding(entry.bytes))?;
@@ -164,6 +168,8 @@ pub(super) fn each<E: From<PackageFault>>(
 struct Entry {
     path: Vec<u8>,
     kind: Kind,
+    mode: u32,
+    modified_unix_s: u64,
     bytes: u64,
 }
 
@@ -190,7 +196,8 @@ impl Entry {
             text.and_then(|text| u32::from_str_radix(text, 16).ok())
                 .ok_or_else(|| PackageFault::Damaged("a number of its archive is none".to_owned()))
         };
-        let (mode, links, bytes, path_bytes) = (field(1)?, field(4)?, field(6)?, field(11)?);
+        let (mode, links, modified) = (field(1)?, field(4)?, field(5)?);
+        let (bytes, path_bytes) = (field(6)?, field(11)?);
         if path_bytes as usize > PATH_BYTES_MAX {
             return Err(PackageFault::Damaged("a path in it is too long".to_owned()));
         }
@@ -209,7 +216,8 @@ impl Entry {
             0o120_000 => Kind::Symlink,
             _ => Kind::Special,
         };
-        Ok(Self { path, kind, bytes: u64::from(bytes) })
+        let (mode, modified_unix_s) = (mode & 0o7777, modified.into());
+        Ok(Self { path, kind, mode, modified_unix_s, bytes: bytes.into() })
     }
 }
 

@@ -96,6 +96,7 @@ pub(super) fn unpacked<'r>(packed: Box<dyn Read + 'r>) -> Result<Box<dyn Read + 
         }
         [b'B', b'Z', b'h', ..] => return Err(PackageFault::Compression("bzip2")),
         [0x5d, 0, 0, ..] => return Err(PackageFault::Compression("lzma")),
+        [b'L', b'Z', b'I', b'P', ..] => return Err(PackageFault::Compression("lzip")),
         _ => packed,
     })
 }

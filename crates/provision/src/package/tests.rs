@@ -124,9 +124,17 @@ fn a_path_that_climbs_refuses_the_package() {
 #[test]
 fn links_are_told_from_files() {
     for (format, make) in MAKERS {
-        let package = package().with("./a", b"1").with_entry("./b", Made::Hardlink, b"./a");
+        let package = package()
+            .with("./a", b"1")
+            .with_entry("./b", Made::Hardlink, b"./a")
+            .with_entry("./c", Made::Symlink, b"a");
         let entries = read(&make(&package)).unwrap();
-        assert_eq!(entries[1].1, Kind::Hardlink, "{format}");
+        let links = [("b", Kind::Hardlink, b"./a".to_vec()), ("c", Kind::Symlink, b"a".to_vec())];
+        assert_eq!(
+            entries[1..],
+            links.map(|(path, kind, to)| (path.to_owned(), kind, to)),
+            "{format}"
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use liblzma::read::XzDecoder;
 use tar::Archive;
 
 use super::KbuildError;
-use crate::{PackageError, StoreError, distribution::deb};
+use crate::{PackageError, StoreError, distribution::deb, package::Kind};
 
 /// The most that a source may unpack to, in bytes.
 const BYTES_MAX: u64 = 8 << 30;
@@ -23,11 +23,12 @@ const KCONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// Unpacks the source in a package, and returns its folder.
 pub(super) fn unpack(deb: &Path, package: &str, folder: &Path) -> Result<PathBuf, KbuildError> {
-    deb::visit(deb, |path, entry| {
-        if !path.starts_with("usr/src/") || !path.ends_with(".tar.xz") {
+    deb::visit(deb, |item, content| {
+        let path = item.path;
+        if item.kind != Kind::File || !path.starts_with("usr/src/") || !path.ends_with(".tar.xz") {
             return Ok(());
         }
-        let mut archive = Archive::new(XzDecoder::new(entry).take(BYTES_MAX));
+        let mut archive = Archive::new(XzDecoder::new(content).take(BYTES_MAX));
         archive.unpack(folder)
     })?;
     let tree = folder.join(package);

@@ -203,8 +203,8 @@ pub(crate) fn unpack(
     folder: &Path,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<(), DebError> {
-    deb::visit(deb, |path, entry| match wanted(path) {
-        true => deb::unpack_entry(path, entry, folder),
+    deb::visit(deb, |item, content| match wanted(item.path) {
+        true => deb::unpack_entry(item, content, folder),
         false => Ok(()),
     })
 }

@@ -107,6 +107,8 @@ impl Fixture {
         for folder in [&tree.join("DEBIAN"), &tree.join("usr/bin"), loader.parent().unwrap()] {
             fs::create_dir_all(folder).unwrap();
         }
+        let control = "Package: apt\nVersion: 3.0\nArchitecture: amd64\n";
+        fs::write(tree.join("DEBIAN/control"), control).unwrap();
         fs::write(&loader, LOADER).unwrap();
         fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
         for program in ["apt-get", "apt-cache"] {
