@@ -248,7 +248,7 @@ pub enum AptError {
         left_out: Vec<LeftOut>,
     },
     /// A package could not be downloaded.
-    #[error("the package {name} cannot be downloaded: {trouble}")]
+    #[error("the package {name} cannot be downloaded: {trouble}{}", or_snapshot(trouble))]
     Download {
         /// The package and its version.
         name: String,
@@ -263,6 +263,14 @@ pub enum AptError {
         /// Cause, as apt reports it.
         trouble: Trouble,
     },
+}
+
+/// Returns the other remedy for a file that the mirror does not have, to follow a message.
+fn or_snapshot(trouble: &Trouble) -> &'static str {
+    match trouble {
+        Trouble::Missing => ", or an archive that keeps every version with `--set snapshot=URL`",
+        _ => "",
+    }
 }
 
 /// Returns the reason why a snapshot archive is of no use, without the advice that is about mirrors.

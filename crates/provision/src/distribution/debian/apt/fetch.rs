@@ -30,7 +30,7 @@ impl Apt<'_> {
                 missing.push(candidate);
             }
         }
-        let failed = match (&self.lists.own, missing.first()) {
+        let mut failed = match (&self.lists.own, missing.first()) {
             (_, Some(first)) if self.options.offline => {
                 let more = match missing.len() {
                     1 => String::new(),
@@ -43,19 +43,40 @@ impl Apt<'_> {
             (None, _) => self.download_through_apt(&missing)?,
         };
 
-        Ok(wanted
-            .iter()
-            .map(|candidate| {
-                let failure = failed.iter().find(|(failed, _)| *failed == candidate);
-                match failure {
-                    None => Ok(self.store.package(candidate.package.sha256)),
-                    Some((_, trouble)) => Err(AptError::Download {
-                        name: named_version(&candidate.package),
-                        trouble: trouble.clone(),
-                    }),
+        // The lists may name a file that the mirror has lost.
+        let mut not_kept = Vec::new();
+        if let Some(archive) = &self.options.snapshot {
+            let lost = failed.extract_if(.., |(_, trouble)| *trouble == Trouble::Missing);
+            let mut down = None;
+            for (candidate, _) in lost {
+                let brought = match &down {
+                    Some(trouble) => Err(Trouble::clone(trouble)),
+                    None => self.bring_from(archive, &candidate.package)?,
+                };
+                let Err(trouble) = brought else { continue };
+                if matches!(trouble, Trouble::Unreachable(_)) {
+                    down = Some(trouble.clone());
                 }
+                not_kept.push((candidate, trouble));
+            }
+        }
+
+        let of = |failed: &[(&Candidate, Trouble)], candidate: &Candidate| {
+            let failure = failed.iter().find(|(failed, _)| *failed == candidate);
+            failure.map(|(_, trouble)| trouble.clone())
+        };
+        let error = |candidate: &Candidate| {
+            let package = &candidate.package;
+            let not_kept = of(&not_kept, candidate).zip(self.options.snapshot.as_deref());
+            let not_kept =
+                not_kept.map(|(trouble, archive)| of_snapshot(package, archive, trouble));
+            not_kept.or_else(|| {
+                let (trouble, name) = (of(&failed, candidate)?, named_version(package));
+                Some(AptError::Download { name, trouble })
             })
-            .collect())
+        };
+        let path = |candidate: &Candidate| self.store.package(candidate.package.sha256);
+        Ok(wanted.iter().map(|it| error(it).map_or_else(|| Ok(path(it)), Err)).collect())
     }
 
     fn download_through_apt<'c>(
@@ -130,30 +151,32 @@ impl Apt<'_> {
         if self.is_here(&candidate(0))? {
             return Ok(candidate(size()));
         }
-        let name = named_version(package);
-        let Some(archive) = &self.options.snapshot else {
-            let left_out = self.lists.left_out.clone();
-            let name = Wanted::exactly(package).to_string();
-            return Err(match self.options.offline {
-                true => AptError::Offline(format!("the package {name}")),
-                false => AptError::Gone { name, left_out },
-            });
-        };
         if self.options.offline {
-            return Err(AptError::Offline(format!("the package {name}")));
+            return Err(AptError::Offline(format!("the package {}", named_version(package))));
         }
-        let folder = self.root.path.join("downloads");
-        fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
-        let part = folder.join(package.sha256.to_string());
+        let Some(archive) = &self.options.snapshot else {
+            let name = Wanted::exactly(package).to_string();
+            return Err(AptError::Gone { name, left_out: self.lists.left_out.clone() });
+        };
+        self.bring_from(archive, package)?
+            .map_err(|trouble| of_snapshot(package, archive, trouble))?;
+        Ok(candidate(size()))
+    }
+
+    /// Brings exactly this package into the store, from an archive that keeps every version.
+    fn bring_from(
+        &self,
+        archive: &str,
+        package: &Package,
+    ) -> Result<Result<(), Trouble>, AptError> {
         let mut tell = |bytes, bytes_total| {
             let what = package.name.to_string();
             (self.on_event)(Event::Downloading { what, bytes, bytes_total });
         };
         let client = own::client(self.options)?;
-        snapshot::bring(&client, archive, package, &part, &mut tell)
-            .map_err(|trouble| AptError::Snapshot { name, archive: archive.clone(), trouble })?;
-        self.take_in(&candidate(0), &part)?;
-        Ok(candidate(size()))
+        let target = self.store.package(package.sha256);
+        let bring = |part: &Path| snapshot::bring(&client, archive, package, part, &mut tell);
+        Ok(own::keep(self.root.path, &target, package.sha256, bring)?)
     }
 
     /// Returns whether the store holds the package. A copy that the disk has damaged is removed.
@@ -231,6 +254,11 @@ impl Apt<'_> {
             Err(error) => Err(StoreError::new(path, error)),
         }
     }
+}
+
+/// Returns the error of a package that neither the mirror nor an archive that keeps every version has.
+pub(super) fn of_snapshot(package: &Package, archive: &str, trouble: Trouble) -> AptError {
+    AptError::Snapshot { name: named_version(package), archive: archive.to_owned(), trouble }
 }
 
 /// Result of downloading a package.

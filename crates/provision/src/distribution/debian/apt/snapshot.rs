@@ -1,4 +1,4 @@
-//! Versions that the mirror no longer has, from an archive that keeps every one. Its interface for programs is
+//! Versions and files that the mirror no longer has, from an archive that keeps every one. Its interface for programs is
 //! that of Debian's snapshot archive: `mr/binary/NAME/VERSION/binfiles` names files by their SHA-1, and
 //! `file/SHA1` is such a file. The SHA-256 of the recording judges what comes.
 

@@ -132,6 +132,29 @@ fn a_package_is_fetched_once() {
 }
 
 #[test]
+fn a_file_that_the_mirror_has_lost_comes_from_a_snapshot_archive() {
+    let fixture = Fixture::new();
+    fixture.suite("trixie", "", &[TOOL, ("library", "1:2+b1", "")]);
+    let file = fixture.pool("library_1:2+b1_amd64.deb");
+    let library = fs::read(&file).unwrap();
+    fs::remove_file(file).unwrap();
+    let fetch = |snapshot: Option<String>| {
+        let options = Options { snapshot, ..Options::default() };
+        let work = |apt: &Apt<'_>| apt.fetch_each(&apt.show(&["tool", "library"])?);
+        let mut fetched = fixture.run(&Trust::Blind, &options, work).0.unwrap().into_iter();
+        fetched.next().unwrap().unwrap();
+        fetched.next().unwrap().map_err(|error| error.to_string())
+    };
+    assert!(fetch(None).unwrap_err().contains("--set snapshot=URL"));
+    let lacks = own::tests::snapshots(Vec::new(), |_| None);
+    let error = fetch(Some(lacks)).unwrap_err();
+    assert!(error.contains("`library 1:2+b1` is neither on the mirror nor in"), "{error}");
+    assert_eq!(files(&fixture.store.packages()), 1);
+    let keeps = own::tests::snapshots(vec![("library", library.clone())], |_| None);
+    assert_eq!(fs::read(fetch(Some(keeps)).unwrap()).unwrap(), library);
+}
+
+#[test]
 fn a_damaged_package_is_refused() {
     let fixture = Fixture::new();
     fixture.suite("trixie", "", &[TOOL]);

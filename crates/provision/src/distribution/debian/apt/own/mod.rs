@@ -13,7 +13,7 @@ use std::{
 use preemptlab_model::{Digest, Package};
 use serde::{Deserialize, Serialize};
 
-use super::{AptError, LeftOut, Trouble, config, run::Programs};
+use super::{AptError, LeftOut, Trouble, config, fetch, run::Programs, snapshot};
 use crate::{
     Event, Keys, Mirror, Named, Options, Release, Store, StoreError, StoreLock,
     distribution::{
@@ -212,10 +212,22 @@ impl Own {
                     let what = format!("apt and {} more", parts.len() - 1);
                     on_event(Event::Downloading { what, bytes: bytes_before + bytes, bytes_total });
                 };
-                let named = Named { sha256: part.package.sha256, bytes: part.bytes };
-                self.keep(&url, root, &target, named, &mut tell)?.map_err(|trouble| {
-                    AptError::Download { name: named_version(&part.package), trouble }
-                })?;
+                let Part { package, bytes, .. } = part;
+                let named = Named { sha256: package.sha256, bytes: *bytes };
+                match (self.keep(&url, root, &target, named, &mut tell)?, &options.snapshot) {
+                    (Err(Trouble::Missing), Some(archive)) => {
+                        let bring = |part: &Path| {
+                            let mut tell = |bytes, _| tell(bytes);
+                            snapshot::bring(&self.client, archive, package, part, &mut tell)
+                        };
+                        keep(root, &target, package.sha256, bring)?
+                            .map_err(|trouble| fetch::of_snapshot(package, archive, trouble))?;
+                    }
+                    (kept, _) => kept.map_err(|trouble| AptError::Download {
+                        name: named_version(package),
+                        trouble,
+                    })?,
+                }
             }
             bytes_before += part.bytes;
             debs.push(target);
@@ -243,7 +255,7 @@ impl Own {
         Ok(parts)
     }
 
-    /// Downloads a file into the store: beside it until it is whole, so that the next download continues it.
+    /// Downloads a file into the store.
     pub(super) fn keep(
         &self,
         url: &str,
@@ -252,17 +264,7 @@ impl Own {
         named: Named,
         on_bytes: &mut dyn FnMut(u64),
     ) -> Result<Result<(), Trouble>, StoreError> {
-        let folder = root.join("downloads");
-        fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
-        let part = folder.join(named.sha256.to_string());
-        if let Err(trouble) = self.client.save(url, &part, named, on_bytes) {
-            return Ok(Err(trouble));
-        }
-        File::open(&part)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&part, target))
-            .map_err(StoreError::at(target))?;
-        Ok(Ok(()))
+        keep(root, target, named.sha256, |part| self.client.save(url, part, named, on_bytes))
     }
 
     /// Returns the address of a file whose address apt printed.
@@ -272,6 +274,27 @@ impl Own {
             Some(format!("{archive}{}", url.strip_prefix(stands_for)?))
         })
     }
+}
+
+/// Brings a file into the store: beside it until it is whole, so that the next download continues it.
+/// `download` writes to the path, and checks the hash.
+pub(super) fn keep(
+    root: &Path,
+    target: &Path,
+    sha256: Digest,
+    download: impl FnOnce(&Path) -> Result<(), Trouble>,
+) -> Result<Result<(), Trouble>, StoreError> {
+    let folder = root.join("downloads");
+    fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
+    let part = folder.join(sha256.to_string());
+    if let Err(trouble) = download(&part) {
+        return Ok(Err(trouble));
+    }
+    File::open(&part)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(&part, target))
+        .map_err(StoreError::at(target))?;
+    Ok(Ok(()))
 }
 
 /// Prepares downloads without apt.
@@ -365,4 +388,4 @@ fn parts(list: impl BufRead) -> io::Result<Vec<Part>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -348,7 +348,7 @@ fn offline_means_the_store_alone() {
 }
 
 /// Serves an archive that keeps every version, of these files.
-fn snapshots(
+pub(in super::super) fn snapshots(
     files: Vec<(&'static str, Vec<u8>)>,
     other: impl Fn(&str) -> Option<Answer> + Send + Sync + 'static,
 ) -> String {
@@ -358,7 +358,9 @@ fn snapshots(
         }
         let sha1 = |name: &str| format!("{:0>40}", name.len());
         for (name, bytes) in &files {
-            if path == format!("/mr/binary/{name}/1%3A2%2Bb1/binfiles?fileinfo=1") {
+            let is_of =
+                |version: &str| path == format!("/mr/binary/{name}/{version}/binfiles?fileinfo=1");
+            if is_of("1%3A2%2Bb1") || is_of("3.0") {
                 let (sha1, size) = (sha1(name), bytes.len());
                 let answer = format!(
                     "{{\"_comment\": \"x\", \"binary\": \"{name}\", \"result\": [\
@@ -434,6 +436,47 @@ fn versions_that_the_mirror_no_longer_has_come_from_a_snapshot_archive() {
     assert_eq!(exact(Some(snapshots(files.clone(), |_| None))).unwrap().len(), 40);
     // What the store has needs no archive.
     assert_eq!(exact(None).unwrap().len(), 40);
+}
+
+#[test]
+fn files_that_the_mirror_has_lost_come_from_a_snapshot_archive() {
+    let fixture = Fixture::new(&[TOOL, LIBRARY]);
+    let url = fixture.by_folder();
+    let lost = [("library", "library_1_2+b1_amd64.deb"), ("apt", "apt_3.0_amd64.deb")];
+    let [library, apt] = lost.map(|(name, file)| {
+        let bytes = fs::read(fixture.pool(file)).unwrap();
+        fs::remove_file(fixture.pool(file)).unwrap();
+        (name, bytes)
+    });
+    let refused = |snapshot: Option<String>, said: &[&str], here: usize| {
+        let options = Options { snapshot, ..Options::default() };
+        let error = fixture.fetch(&url, &options).unwrap_err().to_string();
+        assert!(said.iter().all(|said| error.contains(said)), "{error}");
+        assert_eq!(fixture.packages(), here, "{error}");
+    };
+    // The first is apt itself, which chooses the packages. It is no package of theirs.
+    refused(None, &["the package apt 3.0 cannot be downloaded", "--set snapshot=URL"], 0);
+    let neither = "is neither on the mirror nor in the snapshot archive";
+    let lacks = ["`apt 3.0`", neither, "does not have that version"];
+    refused(Some(snapshots(vec![library.clone()], |_| None)), &lacks, 0);
+
+    let lacks = ["`library 1:2+b1`", neither, "does not have that version"];
+    refused(Some(snapshots(vec![apt.clone()], |_| None)), &lacks, 1);
+    refused(None, &["the package library 1:2+b1 cannot be downloaded", "--set snapshot=URL"], 1);
+    let other = ("library", vec![b'x'; library.1.len()]);
+    let gives = ["`library 1:2+b1`", neither, "it gives another file"];
+    refused(Some(snapshots(vec![other], |_| None)), &gives, 1);
+    let down = ["`library 1:2+b1`", neither, "it cannot be reached"];
+    refused(Some("http://127.0.0.1:9".to_owned()), &down, 1);
+    let plain = ["`library 1:2+b1`", "its address must begin with `https:`"];
+    refused(Some("http://m.invalid".to_owned()), &plain, 1);
+
+    let snapshot = Some(snapshots(vec![library.clone()], |_| None));
+    let debs = fixture.fetch(&url, &Options { snapshot, ..Options::default() }).unwrap();
+    let all: Vec<_> = debs.iter().map(|deb| fs::read(deb).unwrap()).collect();
+    assert!(all.len() == 2 && all.contains(&library.1));
+    // What the store has needs no archive.
+    fixture.fetch(&url, &Options::default()).unwrap();
 }
 
 #[test]
