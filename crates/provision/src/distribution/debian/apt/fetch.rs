@@ -11,7 +11,7 @@ use preemptlab_model::{Digest, Package};
 
 use super::{
     Apt, AptError, Candidate, Trouble,
-    own::{self, Own, named_version},
+    own::{self, Own, named_version, of_snapshot},
     run, snapshot,
     stanza::Architecture,
     wanted::Wanted,
@@ -254,11 +254,6 @@ impl Apt<'_> {
             Err(error) => Err(StoreError::new(path, error)),
         }
     }
-}
-
-/// Returns the error of a package that neither the mirror nor an archive that keeps every version has.
-pub(super) fn of_snapshot(package: &Package, archive: &str, trouble: Trouble) -> AptError {
-    AptError::Snapshot { name: named_version(package), archive: archive.to_owned(), trouble }
 }
 
 /// Result of downloading a package.

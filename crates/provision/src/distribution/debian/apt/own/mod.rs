@@ -13,7 +13,7 @@ use std::{
 use preemptlab_model::{Digest, Package};
 use serde::{Deserialize, Serialize};
 
-use super::{AptError, LeftOut, Trouble, config, fetch, run::Programs, snapshot};
+use super::{AptError, LeftOut, Trouble, config, run::Programs, snapshot};
 use crate::{
     Event, Keys, Mirror, Named, Options, Release, Store, StoreError, StoreLock,
     distribution::{
@@ -221,7 +221,7 @@ impl Own {
                             snapshot::bring(&self.client, archive, package, part, &mut tell)
                         };
                         keep(root, &target, package.sha256, bring)?
-                            .map_err(|trouble| fetch::of_snapshot(package, archive, trouble))?;
+                            .map_err(|trouble| of_snapshot(package, archive, trouble))?;
                     }
                     (kept, _) => kept.map_err(|trouble| AptError::Download {
                         name: named_version(package),
@@ -300,6 +300,11 @@ pub(super) fn keep(
 /// Prepares downloads without apt.
 pub(super) fn client(options: &Options) -> Result<Client, AptError> {
     Client::new(&options.proxies).map_err(AptError::Proxy)
+}
+
+/// Returns the error of a package that neither the mirror nor an archive that keeps every version has.
+pub(super) fn of_snapshot(package: &Package, archive: &str, trouble: Trouble) -> AptError {
+    AptError::Snapshot { name: named_version(package), archive: archive.to_owned(), trouble }
 }
 
 /// Returns a package's name with its version, for a message.
