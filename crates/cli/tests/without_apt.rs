@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::{fs, os::unix::fs::symlink};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use common::{Desk, Finished};
 
@@ -69,11 +69,25 @@ fn a_mirror_that_is_of_no_use_is_told() {
     machine
         .run(&PLAN, &["mirror=ftp://m.invalid/debian"], &[])
         .fails(4, &["`ftp:` cannot be read without apt"]);
-    // A file that nobody signed.
+    // A file that nobody signed, and one of another suite, which Debian signed in 2026.
     let dist = machine.desk.path("bin/dists/trixie");
     fs::create_dir_all(&dist).unwrap();
-    fs::write(dist.join("InRelease"), "Suite: stable\nCodename: trixie\n").unwrap();
-    machine.run(&PLAN, &[&empty], &[]).fails(4, &["its signature cannot be verified"]);
+    let other = "../provision/src/distribution/debian/keys/test-bookworm-security.InRelease";
+    let other = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(other)).unwrap();
+    for (in_release, said) in [
+        (&b"Suite: stable\nCodename: trixie\n"[..], "it is no signed text"),
+        (&other, "it is the release file of bookworm-security"),
+    ] {
+        fs::write(dist.join("InRelease"), in_release).unwrap();
+        for command in [&PLAN[..], &["kernels"], &["run", "small.toml"]] {
+            let refused = machine.run(command, &[&empty], &[]);
+            refused.fails(2, &["its signature cannot be verified", said]);
+        }
+        let lists = fs::read_dir(machine.desk.path("store/apt/state/lists")).unwrap();
+        let kept = lists.map(|entry| entry.unwrap().file_name()).filter(|name| name != "partial");
+        assert_eq!(kept.count(), 0);
+        assert!(!machine.desk.path("runs/small").exists());
+    }
 }
 
 #[test]

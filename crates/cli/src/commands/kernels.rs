@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use preemptlab_analysis::offers::{OfferedKernel, Offers};
 use preemptlab_experiment::MachineSpec;
-use preemptlab_lab::{Blame, Config, OrBlame};
+use preemptlab_lab::{Config, PrepareError};
 use preemptlab_model::KernelConfig;
 use preemptlab_provision::{Build, Offer};
 use preemptlab_report::{kernel_configurations_table, kernel_versions_table};
@@ -43,14 +43,10 @@ pub fn execute(args: &Kernels, config: &Config, output: &Output) -> exit::Result
     let guest = MachineSpec::default().arch;
     let kernels = lab.provide(lab.open_store()?, guest, |provision| {
         Ok(if args.all {
-            provision
-                .builds()
-                .or_blame(Blame::Machine)?
-                .iter()
-                .map(|build| row(build, None))
-                .collect()
+            let builds = provision.builds().map_err(PrepareError::from)?;
+            builds.iter().map(|build| row(build, None)).collect()
         } else {
-            let offers = provision.offered().or_blame(Blame::Machine)?;
+            let offers = provision.offered().map_err(PrepareError::from)?;
             offers.iter().map(|Offer { build, config }| row(build, Some(config))).collect()
         })
     })?;

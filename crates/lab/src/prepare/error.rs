@@ -42,8 +42,8 @@ pub enum PrepareError {
         name: KernelRef,
         /// Release that was recorded.
         release: String,
-        /// Present release, or the error.
-        reason: String,
+        /// Error of looking for it.
+        reason: Box<KernelError>,
     },
     /// A file of the user's own is not the one that a recording was made with.
     #[error(
@@ -188,12 +188,7 @@ impl PrepareError {
                 | Self::OwnQemu
                 | Self::OwnTopology
                 | Self::NotSpread
-                | Self::Packages(
-                    AptError::Name(_)
-                        | AptError::Unknown { .. }
-                        | AptError::Gone { .. }
-                        | AptError::Snapshot { .. }
-                )
+                | Self::Packages(AptError::Name(_) | AptError::Unknown { .. })
                 | Self::Program(
                     ProgramError::Unknown { .. }
                         | ProgramError::Packages(PackageError::Apt(
@@ -209,7 +204,27 @@ impl PrepareError {
             self,
             Self::Kernel(KernelError::Build(KbuildError::Tree(error)))
                 if !matches!(error, TreeError::NoGit(_))
-        )
+        ) || self.packages().is_some_and(AptError::is_refused)
+    }
+
+    /// Returns the error about packages from which this one comes, whatever they are needed for.
+    fn packages(&self) -> Option<&AptError> {
+        let packages = match self {
+            Self::Packages(error) | Self::Capsule(CapsuleError::Apt(error)) => return Some(error),
+            Self::Kernel(error) => of_kernel(error)?,
+            Self::KernelGone { reason, .. } => of_kernel(reason)?,
+            Self::Qemu(QemuError::Packages(error))
+            | Self::Program(ProgramError::Packages(error))
+            | Self::Image(ImageError::Packages(error))
+            | Self::Module(
+                ModuleError::Packages(error) | ModuleError::Build(KmodError::Packages(error)),
+            ) => error,
+            _ => return None,
+        };
+        match packages {
+            PackageError::Apt(error) => Some(error),
+            _ => None,
+        }
     }
 
     /// Returns whether the user ended the preparation.
@@ -222,9 +237,72 @@ impl PrepareError {
     }
 }
 
+fn of_kernel(error: &KernelError) -> Option<&PackageError> {
+    match error {
+        KernelError::Packages(error) | KernelError::Build(KbuildError::Packages(error)) => {
+            Some(error)
+        }
+        _ => None,
+    }
+}
+
 fn stop_reason(stop: &Stop) -> &str {
     match stop {
         Stop::Cancelled => "interrupted",
         Stop::Failed { reason, .. } | Stop::Host { reason } => reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_provision::{LeftOut, Trouble};
+
+    use super::*;
+    use crate::{Blame, Error};
+
+    /// A mirror's or an archive's answers that are refused are the user's to mend, whatever they were for.
+    #[test]
+    fn answers_of_mirrors_that_are_refused_are_bad_input() {
+        let needed_for = |error: &dyn Fn() -> AptError| -> [PrepareError; 9] {
+            let of = || PackageError::from(error());
+            let name: KernelRef = "debian:6.12".parse().unwrap();
+            let reason = Box::new(KernelError::Packages(of()));
+            [
+                error().into(),
+                CapsuleError::from(error()).into(),
+                QemuError::Packages(of()).into(),
+                KernelError::Packages(of()).into(),
+                KernelError::Build(KbuildError::Packages(of())).into(),
+                PrepareError::KernelGone { name, release: "6.12.1".to_owned(), reason },
+                ModuleError::Packages(of()).into(),
+                ImageError::Packages(of()).into(),
+                ProgramError::Packages(of()).into(),
+            ]
+        };
+        let blames = |error: &dyn Fn() -> AptError, wanted: Blame| {
+            for error in needed_for(error) {
+                let text = error.to_string();
+                assert_eq!(Error::from(error).blame(), wanted, "{text}");
+            }
+        };
+        let name = || "tool 1.0".to_owned();
+        let snapshot = |trouble| {
+            let archive = "https://snapshot.invalid".to_owned();
+            AptError::Snapshot { name: name(), archive, trouble }
+        };
+        let mirror = |trouble| {
+            let left_out = vec![LeftOut { suite: "trixie".to_owned(), trouble }];
+            AptError::NoStable { mirror: "https://mirror.invalid".to_owned(), left_out }
+        };
+        let corrupted = || Trouble::Corrupted("its SHA-256 starts with 01, not 02".to_owned());
+        let away = || Trouble::Unreachable("refused".to_owned());
+        blames(&|| snapshot(Trouble::Missing), Blame::User);
+        blames(&|| snapshot(away()), Blame::Machine);
+        blames(&|| AptError::Gone { name: name(), left_out: Vec::new() }, Blame::User);
+        blames(&|| mirror(Trouble::Signature("it is not signed".to_owned())), Blame::User);
+        blames(&|| mirror(Trouble::Expired { since: "2d".to_owned() }), Blame::User);
+        blames(&|| mirror(away()), Blame::Machine);
+        blames(&|| AptError::Download { name: name(), trouble: corrupted() }, Blame::User);
+        blames(&|| AptError::Download { name: name(), trouble: away() }, Blame::Machine);
     }
 }

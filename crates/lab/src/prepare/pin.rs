@@ -150,7 +150,7 @@ fn gone(recorded: &Kernel) -> impl FnOnce(KernelError) -> PrepareError {
         }
         error => {
             let release = recorded.release.clone();
-            PrepareError::KernelGone { name, release, reason: error.to_string() }
+            PrepareError::KernelGone { name, release, reason: Box::new(error) }
         }
     }
 }

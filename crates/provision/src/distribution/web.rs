@@ -2,13 +2,13 @@
 //! hash or a signature that somebody else checks.
 
 use std::{
+    cmp::Ordering,
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use preemptlab_model::Digest;
 use ureq::{Agent, Proxy, http::StatusCode};
 
 use crate::{Named, Trouble, store::hash::sha256};
@@ -49,6 +49,8 @@ struct Body {
     reader: Box<dyn Read>,
     /// Whether the body begins where it was asked to.
     is_continued: bool,
+    /// Whether its length was announced, so that its end is the file's, and not that of the connection.
+    has_length: bool,
 }
 
 impl Client {
@@ -123,6 +125,7 @@ impl Client {
         let file = options.create(true).read(true).write(true).truncate(false).open(path);
         let mut file = file.map_err(disk)?;
         let mut have = file.seek(SeekFrom::End(0)).map_err(disk)?;
+        let mut is_all = false;
         if have < named.bytes {
             let mut body = self.open(url, have, named.bytes - have, is_again)?;
             if !body.is_continued {
@@ -132,7 +135,10 @@ impl Client {
             let mut chunk = vec![0; CHUNK_BYTES];
             loop {
                 let read = match body.reader.read(&mut chunk) {
-                    Ok(0) => break,
+                    Ok(0) => {
+                        is_all = body.has_length;
+                        break;
+                    }
                     Ok(read) => read,
                     Err(error) => return Err(broken(&error)),
                 };
@@ -144,21 +150,24 @@ impl Client {
                 on_bytes(have);
             }
         }
-        if have < named.bytes {
+        if have < named.bytes && !is_all {
             let text = format!("the connection ended after {have} of {} bytes", named.bytes);
             return Err(Trouble::Unreachable(text));
         }
-        let found = if have == named.bytes { sha256(path).map_err(disk)? } else { Digest::of(b"") };
-        if found == named.sha256 {
-            return Ok(());
-        }
-        fs::remove_file(path).map_err(disk)?;
-        Err(Trouble::Corrupted(match have == named.bytes {
-            true => {
-                format!("its SHA-256 starts with {}, not {}", found.short(), named.sha256.short())
+        let wrong = match have.cmp(&named.bytes) {
+            Ordering::Less => format!("it has {have} bytes, not {}", named.bytes),
+            Ordering::Greater => format!("it is larger than {} bytes", named.bytes),
+            Ordering::Equal => {
+                let found = sha256(path).map_err(disk)?;
+                if found == named.sha256 {
+                    return Ok(());
+                }
+                let (found, wanted) = (found.short(), named.sha256.short());
+                format!("its SHA-256 starts with {found}, not {wanted}")
             }
-            false => format!("it is larger than {} bytes", named.bytes),
-        }))
+        };
+        fs::remove_file(path).map_err(disk)?;
+        Err(Trouble::Corrupted(wrong))
     }
 
     /// Opens an address, from a byte on. The body may take as long as its bytes need at the least rate.
@@ -194,8 +203,10 @@ impl Client {
             }
             other => return Err(Trouble::Unreachable(format!("it answers {other}"))),
         }
+        let is_continued = status == StatusCode::PARTIAL_CONTENT;
+        let has_length = response.headers().contains_key("Content-Length");
         let reader = Box::new(response.into_body().into_reader());
-        Ok(Body { reader, is_continued: status == StatusCode::PARTIAL_CONTENT })
+        Ok(Body { reader, is_continued, has_length })
     }
 }
 
@@ -212,7 +223,7 @@ fn of_folder(url: &str, from: u64) -> Result<Body, Trouble> {
         Ok(file)
     });
     match opened {
-        Ok(file) => Ok(Body { reader: Box::new(file), is_continued: true }),
+        Ok(file) => Ok(Body { reader: Box::new(file), is_continued: true, has_length: true }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Trouble::Missing),
         Err(error) => Err(Trouble::Unreachable(format!("{}: {error}", path.display()))),
     }
@@ -301,6 +312,8 @@ pub(crate) mod tests {
         sync::{Arc, Mutex},
         thread,
     };
+
+    use preemptlab_model::Digest;
 
     use super::*;
 
@@ -438,17 +451,18 @@ pub(crate) mod tests {
         let (address, requests) = serve(|path| match path {
             "/same-size" => Answer::File(b"evil".to_vec()),
             "/larger" => Answer::File(b"good and more".to_vec()),
+            "/shorter" => Answer::File(b"evi".to_vec()),
             _ => Answer::File(b"good".to_vec()),
         });
         let save = |name: &str| {
             client().save(&format!("{address}/{name}"), &path, named(b"good"), &mut |_| ())
         };
-        for name in ["same-size", "larger"] {
+        for name in ["same-size", "larger", "shorter"] {
             assert!(matches!(save(name), Err(Trouble::Corrupted(_))), "{name}");
             assert!(!path.exists(), "{name}");
         }
         // Each was asked for twice.
-        assert_eq!(requests.lock().unwrap().len(), 4);
+        assert_eq!(requests.lock().unwrap().len(), 6);
         // A part of another file is not kept.
         for part in [&b"ev"[..], b"evil", b"evil and more"] {
             fs::write(&path, part).unwrap();

@@ -3,6 +3,7 @@ use std::{fmt, io, time::SystemTime};
 use preemptlab_model::ParseTextError;
 use serde::{Deserialize, Serialize};
 
+use super::config::STABLE;
 use crate::{MirrorError, SignatureError, StoreError, distribution::debian::release::date};
 
 /// Cause for which apt could not fetch something, read from its output.
@@ -87,6 +88,13 @@ impl Trouble {
         } else {
             Self::Other(text())
         }
+    }
+}
+
+impl Trouble {
+    /// Returns whether what came is refused: it is not what somebody signed or named, or its time is over.
+    fn is_refused(&self) -> bool {
+        matches!(self, Self::Expired { .. } | Self::Signature(_) | Self::Corrupted(_))
     }
 }
 
@@ -265,6 +273,24 @@ pub enum AptError {
     },
 }
 
+impl AptError {
+    /// Returns whether the answers of mirrors and archives are refused, or they answered that they do not have what
+    /// a recording names. Else this machine, the network or a mirror failed.
+    pub fn is_refused(&self) -> bool {
+        match self {
+            Self::Gone { .. } => true,
+            Self::Snapshot { trouble, .. } => {
+                !matches!(trouble, Trouble::Unreachable(_) | Trouble::DiskFull)
+            }
+            Self::Download { trouble, .. } => trouble.is_refused(),
+            Self::NoStable { left_out, .. } => {
+                left_out.iter().any(|out| out.suite == STABLE && out.trouble.is_refused())
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Returns the other remedy for a file that the mirror does not have, to follow a message.
 fn or_snapshot(trouble: &Trouble) -> &'static str {
     match trouble {
@@ -342,6 +368,33 @@ mod tests {
             };
             assert_eq!(found, kind, "{complaint}");
         }
+    }
+
+    #[test]
+    fn what_is_refused_is_told_from_what_failed() {
+        let name = || "tool 1.0".to_owned();
+        let [other, expired, unsigned, away] = [
+            Trouble::Corrupted("its SHA-256 is another".into()),
+            Trouble::Expired { since: "2d".into() },
+            Trouble::Signature("it is not signed".into()),
+            Trouble::Unreachable("refused".into()),
+        ];
+        let download = |trouble: &Trouble| {
+            AptError::Download { name: name(), trouble: trouble.clone() }.is_refused()
+        };
+        let snapshot = |trouble: &Trouble| {
+            let (archive, trouble) = ("https://s.invalid".to_owned(), trouble.clone());
+            AptError::Snapshot { name: name(), archive, trouble }.is_refused()
+        };
+        let suite = |suite: &str, trouble: &Trouble| {
+            let left_out = vec![LeftOut { suite: suite.to_owned(), trouble: trouble.clone() }];
+            AptError::NoStable { mirror: "https://m.invalid".to_owned(), left_out }.is_refused()
+        };
+        assert!(download(&other) && !download(&Trouble::Missing) && !download(&away));
+        assert!(snapshot(&Trouble::Missing) && snapshot(&other) && !snapshot(&away));
+        assert!(suite("trixie", &expired) && suite("trixie", &unsigned));
+        assert!(!suite("trixie", &away) && !suite("trixie", &Trouble::NotYetValid));
+        assert!(!suite("experimental", &expired));
     }
 
     #[test]
