@@ -161,9 +161,10 @@ impl<'a> Provision<'a> {
         kernel::source(name).is_own()
     }
 
-    /// Returns whether the packages of a kernel are the user's own, which no mirror has.
-    pub fn names_own_packages(name: &KernelRef) -> bool {
-        kernel::source(name).names_packages()
+    /// Returns the user's own packages, which no mirror has, if a kernel's name gives some: a file for each
+    /// package of its recorded kernel.
+    pub fn own_packages(name: &KernelRef) -> Vec<PathBuf> {
+        kernel::source(name).packages().to_vec()
     }
 
     /// Returns the user's own folder of modules, if a kernel's name gives one.
@@ -400,7 +401,8 @@ impl<'a> Provision<'a> {
     }
 
     /// Collects everything that a capsule of a recording holds. `others` are the packages of which kernels and
-    /// images hold some files; `recording` has the recording's files by their names in its folder.
+    /// images hold some files; `own` are those of them that are the user's own, by their files; `recording` has
+    /// the recording's files by their names in its folder.
     ///
     /// # Errors
     ///
@@ -409,12 +411,13 @@ impl<'a> Provision<'a> {
         &self,
         needs: capsule::Needs,
         others: &[Package],
+        own: &[(Package, PathBuf)],
         recording: Vec<(String, PathBuf)>,
     ) -> Result<capsule::Contents, CapsuleError> {
         let Supplies { store, on_event, .. } = &self.supplies;
         self.packages_exact(&needs.qemu)?;
         let others = self.packages_exact(others)?;
-        capsule::Contents::collect(store, needs, recording, &others, on_event)
+        capsule::Contents::collect(store, needs, recording, &others, own, on_event)
     }
 
     /// Packages with everything they depend on, except the `assumed` packages and those that only

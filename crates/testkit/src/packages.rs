@@ -11,6 +11,10 @@ pub struct Package {
     pub arch: String,
     /// Names of packages that it depends on.
     pub needs: Vec<String>,
+    /// The source that it was built from, as the package says it; empty where it says none.
+    pub source: String,
+    /// Name of its licence, which an rpm alone says; empty where it says none.
+    pub licence: String,
     /// Entries in their order.
     pub entries: Vec<Entry>,
     /// Compresses what a distribution compresses.
@@ -47,8 +51,9 @@ impl Package {
     /// Creates a package without entries, which nothing compresses.
     pub fn new(name: &str, version: &str, arch: &str) -> Self {
         let [name, version, arch] = [name, version, arch].map(str::to_owned);
-        let (needs, entries) = (Vec::new(), Vec::new());
-        Self { name, version, arch, needs, entries, pack: <[u8]>::to_vec }
+        let (source, licence) = (String::new(), String::new());
+        let (needs, entries, pack) = (Vec::new(), Vec::new(), <[u8]>::to_vec);
+        Self { name, version, arch, needs, source, licence, entries, pack }
     }
 
     /// Adds a regular file.
@@ -80,6 +85,9 @@ impl Package {
         if !self.needs.is_empty() {
             control.push_str(&format!("Depends: {} (>= 1) | other\n", self.needs.join(", ")));
         }
+        if !self.source.is_empty() {
+            control.push_str(&format!("Source: {}\n", self.source));
+        }
         control.push_str("Maintainer: nobody <nobody@invalid>\nDescription: a test\n");
         let control = Entry { path: "./control".into(), kind: Kind::File, bytes: control.into() };
         let mut deb = b"!<arch>\n".to_vec();
@@ -108,6 +116,12 @@ impl Package {
             let needs = self.needs.iter().flat_map(|need| text(need)).collect();
             entries.push((1049, 8, needs, self.needs.len() as u32));
         }
+        for (tag, said) in [(1014, &self.licence), (1044, &self.source)] {
+            if !said.is_empty() {
+                entries.push((tag, 6, text(said), 1));
+            }
+        }
+        entries.push((1011, 6, text("nobody"), 1));
         entries.push((1124, 6, text("cpio"), 1));
         rpm.extend(header(&entries));
         rpm.extend((self.pack)(&cpio(&self.entries)));

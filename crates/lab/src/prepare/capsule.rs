@@ -1,6 +1,9 @@
 //! The capsule: a recording with everything that its cells need.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::{BackendKind, Package};
@@ -21,14 +24,19 @@ impl Preparation<'_> {
         let needs = needs(&recording)?;
         self.pin(recording)?;
         let manifest = recording.manifest();
-        // No mirror has packages of the user's own. The capsule holds their kernel's image.
-        let kernels =
-            manifest.kernels.iter().filter(|kernel| !Provision::names_own_packages(&kernel.name));
-        let kernels = kernels.flat_map(|kernel| &kernel.packages);
-        let images = manifest.images.iter().flat_map(|image| &image.packages);
-        let others: BTreeSet<Package> = kernels.chain(images).cloned().collect();
+        let (mut others, mut own) = (BTreeSet::new(), BTreeMap::new());
+        for kernel in &manifest.kernels {
+            let packages = kernel.packages.iter().cloned();
+            match Provision::own_packages(&kernel.name) {
+                files if files.is_empty() => others.extend(packages),
+                // No mirror has these. The capsule holds their kernel's image.
+                files => own.extend(packages.zip(files)),
+            }
+        }
+        others.extend(manifest.images.iter().flat_map(|image| &image.packages).cloned());
         let others: Vec<Package> = others.into_iter().collect();
-        Ok(self.provision.capsule(needs, &others, recording.files())?)
+        let own: Vec<(Package, PathBuf)> = own.into_iter().collect();
+        Ok(self.provision.capsule(needs, &others, &own, recording.files())?)
     }
 }
 

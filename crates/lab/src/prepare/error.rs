@@ -188,6 +188,7 @@ impl PrepareError {
                 | Self::OwnQemu
                 | Self::OwnTopology
                 | Self::NotSpread
+                | Self::Capsule(CapsuleError::Own { .. })
                 | Self::Packages(AptError::Name(_) | AptError::Unknown { .. })
                 | Self::Program(
                     ProgramError::Unknown { .. }

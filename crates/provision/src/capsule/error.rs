@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf};
 
-use crate::{AptError, DebError, StoreError};
+use crate::{AptError, DebError, PackageFault, StoreError};
 
 /// Reason why a capsule cannot be made or opened.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,14 @@ pub enum CapsuleError {
     /// A package cannot be read.
     #[error(transparent)]
     Deb(#[from] DebError),
+    /// A package of the user's own kernel cannot be read.
+    #[error("the package `{}` {fault}", path.display())]
+    Own {
+        /// Path of the package.
+        path: PathBuf,
+        /// Reason, a sentence about the package.
+        fault: PackageFault,
+    },
     /// A package cannot be had.
     #[error(transparent)]
     Apt(#[from] AptError),

@@ -9,7 +9,7 @@
 //! lists/N/InRelease          a list of packages that Debian signed, which names QEMU's
 //! lists/N/Packages
 //! licences/PACKAGE_VERSION   the licences of the packages in kernels and images; QEMU's packages hold their own
-//! sources.json               the source package of every package
+//! sources.json               the source package of every package, and of the user's own who made it
 //! ```
 //!
 //! The same recording gives the same bytes, where Debian's signed lists are the same.
@@ -18,6 +18,7 @@ mod error;
 mod form;
 mod licences;
 mod open;
+mod own;
 mod pack;
 
 use std::{io::Read, path::Path};

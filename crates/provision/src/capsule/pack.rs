@@ -62,12 +62,13 @@ impl Bytes {
 
 impl Contents {
     /// Collects what a store has of a recording: files by their names in the recording, and the packages of QEMU
-    /// and of everything else, with their files.
+    /// and of everything else, with their files: a distribution's and the user's own.
     pub(crate) fn collect(
         store: &Store,
         needs: Needs,
         recording: Vec<(String, PathBuf)>,
         others: &[(Package, PathBuf)],
+        own: &[(Package, PathBuf)],
         on_event: &dyn Fn(Event),
     ) -> Result<Self, CapsuleError> {
         let mut licences = Licences::default();
@@ -77,6 +78,17 @@ impl Contents {
         for (package, deb) in others {
             on_event(Event::Packing { what: format!("the licence of {}", package.name) });
             licences.add_licence(package, deb)?;
+        }
+        for (package, path) in own {
+            on_event(Event::Packing { what: format!("the licence of {}", package.name) });
+            if !licences.add_own(package, path)? {
+                on_event(Event::Warning(format!(
+                    "the capsule has neither the licence nor the source of {} {}: {} is not there any more",
+                    package.name,
+                    package.version,
+                    path.display()
+                )));
+            }
         }
         let lists = signed_lists::naming(&store.apt(), &needs.qemu);
         let mut lists = lists.map_err(StoreError::at(&store.apt()))?;

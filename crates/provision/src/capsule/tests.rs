@@ -5,6 +5,8 @@ use std::{
 };
 
 use preemptlab_model::{Digest, Package};
+use preemptlab_testkit::packages::{Kind, Package as Own};
+use serde_json::json;
 
 use super::*;
 use crate::{Store, distribution::deb::tests::build};
@@ -13,6 +15,7 @@ struct Made {
     folder: tempfile::TempDir,
     needs: Needs,
     others: Vec<(Package, PathBuf)>,
+    own: Vec<(Package, PathBuf)>,
 }
 
 /// Makes a store with QEMU's packages, a kernel and an image, and a recording of two files.
@@ -38,7 +41,7 @@ fn made() -> Made {
     fs::create_dir_all(folder.path().join("run/cells")).unwrap();
     fs::write(folder.path().join("run/recording.json"), "{}").unwrap();
     fs::write(folder.path().join("run/cells/1.json"), "{}").unwrap();
-    Made { folder, needs, others }
+    Made { folder, needs, others, own: Vec::new() }
 }
 
 const FILES: [&str; 2] = ["cells/1.json", "recording.json"];
@@ -51,7 +54,27 @@ impl Made {
     fn contents(&self) -> Result<Contents, CapsuleError> {
         let store = Store::open(self.path("store")).unwrap();
         let files = FILES.map(|name| (name.to_owned(), self.path("run").join(name))).into();
-        Contents::collect(&store, self.needs.clone(), files, &self.others, &|_| ())
+        Contents::collect(&store, self.needs.clone(), files, &self.others, &self.own, &|_| ())
+    }
+
+    /// Adds the package of a kernel of the user's own.
+    fn add_own(&mut self, file: &str, package: &Own, bytes: &[u8]) {
+        fs::write(self.path(file), bytes).unwrap();
+        let (name, version) = (package.name.parse().unwrap(), package.version.parse().unwrap());
+        let package = Package { name, version, sha256: Digest::of(bytes) };
+        self.own.push((package, self.path(file)));
+    }
+
+    /// Returns the entry about a package in the capsule's `sources.json`, and the licence that it names.
+    fn source(&self, package: &str) -> (serde_json::Value, String) {
+        let unpacked = tempfile::tempdir().unwrap();
+        open::unfold(&self.path("capsule"), unpacked.path()).unwrap();
+        let read = |name: &str| fs::read_to_string(unpacked.path().join(name));
+        let sources: Vec<serde_json::Value> =
+            serde_json::from_str(&read("sources.json").unwrap()).unwrap();
+        let found = sources.into_iter().find(|source| source["package"] == package).unwrap();
+        let licence = found["licence"].as_str().map(|name| read(name).unwrap_or_default());
+        (found, licence.unwrap_or_default())
     }
 
     fn pack(&self) -> Vec<u8> {
@@ -107,6 +130,107 @@ fn a_capsule_gives_what_was_packed() {
     let whole = zstd::stream::decode_all(bytes.as_slice()).unwrap();
     let sources = String::from_utf8_lossy(&whole[place(&whole, b"[{\"package\"")..]).into_owned();
     assert!(sources.contains("\"source\":\"program\",\"source_version\":\"1.0\""), "{sources}");
+}
+
+#[test]
+fn a_package_of_the_users_own_brings_its_licence_and_names_its_source() {
+    let mut made = made();
+    let image = |name: &str, arch: &str| {
+        Own::new(name, "6.8.0-45.45", arch).with("./boot/vmlinuz-6.8", b"x")
+    };
+    let mut deb = image("linux-image-6.8", "amd64")
+        .with("./usr/share/doc/linux-image-6.8/copyright", b"GPL-2, of Debian's form")
+        .with("./usr/share/doc/linux-image-6.8/changelog", b"other");
+    deb.source = "linux-signed (6.8.0-45.45)".to_owned();
+    made.add_own("image.deb", &deb, &deb.deb());
+    let linked = image("linux-modules-6.8", "amd64").with_entry(
+        "./usr/share/doc/linux-modules-6.8",
+        Kind::Symlink,
+        b"linux-image-6.8",
+    );
+    made.add_own("modules.deb", &linked, &linked.deb());
+    let mut rpm = image("kernel-core", "x86_64")
+        .with("./usr/share/licenses/kernel-core/COPYING", b"GPL-2")
+        .with("./usr/share/licenses/kernel-core/more/note", b"syscall note");
+    rpm.source = "kernel-6.8.0-45.src.rpm".to_owned();
+    rpm.licence = "GPL-2.0-only WITH Linux-syscall-note".to_owned();
+    made.add_own("kernel-core.rpm", &rpm, &rpm.rpm());
+    let silent = image("kernel-pae", "x86_64");
+    made.add_own("silent.rpm", &silent, &silent.rpm());
+
+    assert_eq!(made.pack(), made.pack());
+    assert_eq!(made.provide(Trust::User).unwrap(), Vouched::User);
+    let (source, licence) = made.source("linux-image-6.8");
+    let wanted = json!({
+        "package": "linux-image-6.8", "version": "6.8.0-45.45", "sha256": made.own[0].0.sha256,
+        "source": "linux-signed", "source_version": "6.8.0-45.45", "built_using": "",
+        "licence": "licences/linux-image-6.8_6.8.0-45.45",
+        "licence_name": "", "maker": "nobody <nobody@invalid>", "home": "",
+    });
+    assert_eq!((source, &*licence), (wanted, "GPL-2, of Debian's form"));
+    let (source, _) = made.source("linux-modules-6.8");
+    assert_eq!(source["licence"], "that of linux-image-6.8");
+    assert_eq!(
+        (&source["source"], &source["source_version"]),
+        (&json!("linux-modules-6.8"), &json!("6.8.0-45.45"))
+    );
+    let (source, licence) = made.source("kernel-core");
+    let said = ["source", "source_version", "licence_name", "maker"]
+        .map(|key| source[key].as_str().unwrap());
+    assert_eq!(said, ["kernel", "6.8.0-45", "GPL-2.0-only WITH Linux-syscall-note", "nobody"]);
+    assert_eq!(
+        licence,
+        "usr/share/licenses/kernel-core/COPYING:\n\nGPL-2\n\
+         usr/share/licenses/kernel-core/more/note:\n\nsyscall note\n"
+    );
+    let (source, _) = made.source("kernel-pae");
+    assert_eq!((&source["source"], &source["licence"]), (&json!(""), &json!(null)));
+    // A distribution's have none of these words.
+    assert_eq!(made.source("program").0.get("maker"), None);
+}
+
+#[test]
+fn a_package_of_the_users_own_that_is_gone_is_told() {
+    let mut made = made();
+    let rpm =
+        Own::new("kernel-core", "6.8-1", "x86_64").with("./usr/share/licenses/k/COPYING", b"GPL-2");
+    made.add_own("kernel-core.rpm", &rpm, &rpm.rpm());
+    let warned = |made: &Made| {
+        let store = Store::open(made.path("store")).unwrap();
+        let said = std::cell::RefCell::new(Vec::new());
+        let on_event = |event| {
+            if let crate::Event::Warning(text) = event {
+                said.borrow_mut().push(text);
+            }
+        };
+        let (needs, files) = (made.needs.clone(), Vec::new());
+        let contents = Contents::collect(&store, needs, files, &made.others, &made.own, &on_event);
+        (contents.map(drop).map_err(|error| error.to_string()), said.into_inner())
+    };
+    assert_eq!(warned(&made), (Ok(()), vec![]));
+    // Another one under the name, and none.
+    let path = made.path("kernel-core.rpm");
+    for change in [|path: &Path| fs::write(path, "other"), |path: &Path| fs::remove_file(path)] {
+        change(&path).unwrap();
+        let (contents, said) = warned(&made);
+        assert_eq!((contents, said.len()), (Ok(()), 1));
+        let begin = "the capsule has neither the licence nor the source of kernel-core 6.8-1: ";
+        assert!(
+            said[0].starts_with(begin) && said[0].ends_with("is not there any more"),
+            "{said:?}"
+        );
+    }
+    made.pack();
+    let (source, _) = made.source("kernel-core");
+    assert_eq!((&source["source"], &source["licence"]), (&json!(""), &json!(null)));
+    // Licences without end, which no recording has met before.
+    let endless = Own::new("kernel-core", "6.8-2", "x86_64")
+        .with("./usr/share/licenses/k/COPYING", &vec![b'x'; (16 << 20) + 1]);
+    made.add_own("endless.rpm", &endless, &endless.rpm());
+    let (contents, _) = warned(&made);
+    assert!(
+        contents.unwrap_err().ends_with("endless.rpm` unpacks to more than 16 MiB of licences")
+    );
 }
 
 #[test]

@@ -54,9 +54,9 @@ pub(crate) trait KernelSource {
         false
     }
 
-    /// Returns whether the recording names packages of the user's own, which no mirror has.
-    fn names_packages(&self) -> bool {
-        false
+    /// Returns the files of the packages that the name gives, which no mirror has.
+    fn packages(&self) -> &[PathBuf] {
+        &[]
     }
 
     /// Refuses another file under the name than the recorded one. A file that is no longer there is none.

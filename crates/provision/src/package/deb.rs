@@ -119,14 +119,18 @@ fn control_of(member: &mut dyn Read) -> Result<String, PackageFault> {
 fn facts(control: &str) -> Result<Facts, PackageFault> {
     let wanted = |name| field(control, name).ok_or_else(|| missing(&format!("field `{name}`")));
     let needs = ["Pre-Depends", "Depends"].into_iter().filter_map(|name| field(control, name));
+    let said = |name| field(control, name).unwrap_or_default();
     Ok(Facts {
         format: Format::Deb,
         name: wanted("Package")?,
         version: wanted("Version")?,
         arch: wanted("Architecture")?,
         needs: needs.flat_map(|list| names(&list)).take(NEEDS_MAX).collect(),
-        source: field(control, "Source").unwrap_or_default(),
-        built_using: field(control, "Built-Using").unwrap_or_default(),
+        source: said("Source"),
+        built_using: said("Built-Using"),
+        licence: String::new(),
+        maker: said("Maintainer"),
+        home: said("Homepage"),
     })
 }
 

@@ -38,10 +38,16 @@ pub(crate) struct Facts {
     /// Names of the packages that it depends on, of alternatives the first.
     pub(crate) needs: Vec<String>,
     /// The source package that it was built from, as the package says it: `NAME` or `NAME (VERSION)` in a
-    /// `.deb`; empty where it says none.
+    /// `.deb`, `NAME-VERSION-RELEASE.src.rpm` in an `.rpm`; empty where it says none.
     pub(crate) source: String,
     /// Further source packages from which parts of it are, as `linux (= 6.12.118-1)`; empty for most.
     pub(crate) built_using: String,
+    /// Name of the licence, which a `.deb` has in a file alone; empty where it says none.
+    pub(crate) licence: String,
+    /// Whoever made the package; empty where it says nobody.
+    pub(crate) maker: String,
+    /// Address of the program's page; empty where it says none.
+    pub(crate) home: String,
 }
 
 /// An entry of a package.

@@ -20,6 +20,10 @@ pub(crate) use self::{
     item::{Bounds, Facts, Format, Item, Kind},
 };
 
+/// Bounds of a package that a user brings. Ubuntu's modules without compression have some 600 MiB in 6,000
+/// files.
+pub(crate) const OWN_BOUNDS: Bounds = Bounds { bytes: 4 << 30, entries: 200_000 };
+
 /// A package whose description was read.
 pub(crate) struct Opened<'r> {
     pub(crate) facts: Facts,

@@ -33,6 +33,9 @@ mod tag {
     pub(super) const VERSION: u32 = 1001;
     pub(super) const RELEASE: u32 = 1002;
     pub(super) const EPOCH: u32 = 1003;
+    pub(super) const VENDOR: u32 = 1011;
+    pub(super) const LICENCE: u32 = 1014;
+    pub(super) const URL: u32 = 1020;
     pub(super) const ARCH: u32 = 1022;
     pub(super) const SOURCE_RPM: u32 = 1044;
     pub(super) const REQUIRES: u32 = 1049;
@@ -66,6 +69,7 @@ pub(super) fn open<'r>(
             shown(format.as_bytes())
         )));
     }
+    let said = |tag| header.texts(tag).next().unwrap_or_default();
     let version = format!("{}-{}", text(tag::VERSION, "version")?, text(tag::RELEASE, "release")?);
     let facts = Facts {
         format: Format::Rpm,
@@ -76,8 +80,11 @@ pub(super) fn open<'r>(
         },
         arch: text(tag::ARCH, "architecture")?,
         needs: header.texts(tag::REQUIRES).take(NEEDS_MAX).collect(),
-        source: header.texts(tag::SOURCE_RPM).next().unwrap_or_default(),
+        source: said(tag::SOURCE_RPM),
         built_using: String::new(),
+        licence: said(tag::LICENCE),
+        maker: said(tag::VENDOR),
+        home: said(tag::URL),
     };
     Ok((facts, unpacked(file)?))
 }

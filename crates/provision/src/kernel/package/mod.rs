@@ -78,8 +78,8 @@ impl KernelSource for OfPackages<'_> {
         true
     }
 
-    fn names_packages(&self) -> bool {
-        true
+    fn packages(&self) -> &[PathBuf] {
+        self.files
     }
 }
 

@@ -20,11 +20,8 @@ use super::{
 };
 use crate::{
     PackageFault, StoreError, arch,
-    package::{self, Bounds, Facts, Format, Item, Kind, damaged},
+    package::{self, Facts, Format, Item, Kind, OWN_BOUNDS, damaged},
 };
-
-/// Bounds of a package. Ubuntu's modules without compression have some 600 MiB in 6,000 files.
-const BOUNDS: Bounds = Bounds { bytes: 4 << 30, entries: 200_000 };
 
 /// The largest configuration and list of built-in modules, in bytes.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
@@ -162,7 +159,7 @@ impl<'a> Unpacking<'a> {
         self.check_arch(&opened.facts).map_err(&of)?;
         let package = used(&opened.facts, named.sha256).map_err(&of)?;
         self.packages.push((named.path.to_owned(), opened.facts.clone(), package));
-        let taken = opened.each(BOUNDS, |item, content| self.take(named.path, item, content));
+        let taken = opened.each(OWN_BOUNDS, |item, content| self.take(named.path, item, content));
         taken.map_err(|trouble| match trouble {
             Trouble::Fault(fault) => of(fault),
             Trouble::Store(error) => error.into(),
