@@ -133,12 +133,13 @@ def test_no_recording_is_refused_by_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("a text")
     os.mkfifo(tmp_path / "pipe")
+    before = [sorted(folder.rglob("*")) for folder in (tmp_path, RECORDINGS)]
     for path, words in [
         (tmp_path / "nowhere", "there is no folder"),
         (tmp_path / "empty", "is not a recording: it has no recording.json"),
         (tmp_path / "file", "is not a recording"),
         (tmp_path / "pipe", "is not a recording"),
-        (RECORDINGS / "newer", "has format 99"),
+        (RECORDINGS / "newer", "has format 99, and this preemptlab reads 3; use the newer one that wrote it"),
         ("a\0b", "a"),
         ("\x1b[2J", "there is no folder"),
         (b"bytes", None),
@@ -149,6 +150,7 @@ def test_no_recording_is_refused_by_a_sentence(tmp_path: Path) -> None:
             preemptlab.read(path)  # type: ignore[arg-type]
         assert words is None or words in str(refused.value), refused.value
         assert "\x1b" not in str(refused.value)
+    assert [sorted(folder.rglob("*")) for folder in (tmp_path, RECORDINGS)] == before
     assert issubclass(preemptlab.RecordingError, ValueError)
     with pytest.raises(TypeError):
         preemptlab.read()  # type: ignore[call-arg]

@@ -39,6 +39,9 @@ pub enum SignatureError {
     /// An accepted key had not begun or had ended when it signed.
     #[error("the key {0} was not valid at the time of its signature")]
     KeyNotValid(String),
+    /// An accepted key signed it for a time alone, which no archive does.
+    #[error("the signature of the key {0} expires, and no archive makes one that does")]
+    Expires(String),
     /// An accepted key signed another text.
     #[error("the signature of the key {0} does not fit the text")]
     Bad(String),
@@ -204,6 +207,8 @@ pub fn signed_text(file: &[u8], keys: &Keys) -> Result<Signed, SignatureError> {
             let name = || names(std::slice::from_ref(signature));
             if !key.made(signature, &text) {
                 error = SignatureError::Bad(name());
+            } else if expires(signature) {
+                error = SignatureError::Expires(name());
             } else if !key.valid_unix_s.contains(&created) {
                 error = SignatureError::KeyNotValid(name());
             } else {
@@ -216,13 +221,17 @@ pub fn signed_text(file: &[u8], keys: &Keys) -> Result<Signed, SignatureError> {
 }
 
 /// Returns whether a signature is of a kind with which archives are signed: over a text or bytes, with a
-/// hash that nobody has broken, and without an end of its own.
+/// hash that nobody has broken.
 fn is_sound(signature: &Signature) -> bool {
     use HashAlgorithm::{Sha256, Sha384, Sha512};
     matches!(signature.version(), SignatureVersion::V4 | SignatureVersion::V6)
         && matches!(signature.typ(), Some(SignatureType::Text | SignatureType::Binary))
         && matches!(signature.hash_alg(), Some(Sha256 | Sha384 | Sha512))
-        && signature.signature_expiration_time().is_none_or(|duration| duration.as_secs() == 0)
+}
+
+/// Returns whether a signature has an end of its own (RFC 9580, section 5.2.3.18).
+fn expires(signature: &Signature) -> bool {
+    signature.signature_expiration_time().is_some_and(|duration| duration.as_secs() > 0)
 }
 
 /// Returns the keys that signatures name, for a message.
@@ -390,7 +399,8 @@ pub(crate) mod tests {
             let data = SubpacketData::SignatureExpirationTime(day);
             config.hashed_subpackets.push(Subpacket::regular(data).unwrap());
         };
-        assert!(signed(&ends).is_err());
+        let error = signed(&ends).unwrap_err();
+        assert!(matches!(error, SignatureError::Expires(_)), "{error}");
     }
 
     /// A real one of 2026-11-24, which subkeys of two certificates signed; one of them is not brought.
