@@ -16,7 +16,7 @@ use super::{
     stanza::Architecture,
     wanted::Wanted,
 };
-use crate::{Event, Named, StoreError, store::hash::sha256};
+use crate::{Event, Named, StoreError, distribution::web::Client, store::hash::sha256};
 
 impl Apt<'_> {
     /// Brings packages into the store, with a result for each.
@@ -26,7 +26,7 @@ impl Apt<'_> {
     ) -> Result<Vec<Result<PathBuf, AptError>>, AptError> {
         let mut missing = Vec::new();
         for candidate in wanted {
-            if !self.is_here(candidate)? {
+            if !self.is_here(candidate.package.sha256)? {
                 missing.push(candidate);
             }
         }
@@ -47,18 +47,7 @@ impl Apt<'_> {
         let mut not_kept = Vec::new();
         if let Some(archive) = &self.options.snapshot {
             let lost = failed.extract_if(.., |(_, trouble)| *trouble == Trouble::Missing);
-            let mut down = None;
-            for (candidate, _) in lost {
-                let brought = match &down {
-                    Some(trouble) => Err(Trouble::clone(trouble)),
-                    None => self.bring_from(archive, &candidate.package)?,
-                };
-                let Err(trouble) = brought else { continue };
-                if matches!(trouble, Trouble::Unreachable(_)) {
-                    down = Some(trouble.clone());
-                }
-                not_kept.push((candidate, trouble));
-            }
+            not_kept = self.bring_lost(archive, lost.map(|(candidate, _)| candidate).collect())?;
         }
 
         let of = |failed: &[(&Candidate, Trouble)], candidate: &Candidate| {
@@ -77,6 +66,34 @@ impl Apt<'_> {
         };
         let path = |candidate: &Candidate| self.store.package(candidate.package.sha256);
         Ok(wanted.iter().map(|it| error(it).map_or_else(|| Ok(path(it)), Err)).collect())
+    }
+
+    /// Brings packages into the store whose files the mirror has lost, and returns those that the archive does not
+    /// give either.
+    fn bring_lost<'c>(
+        &self,
+        archive: &str,
+        lost: Vec<&'c Candidate>,
+    ) -> Result<Vec<(&'c Candidate, Trouble)>, AptError> {
+        let mut failed: Vec<(&Candidate, Trouble)> = Vec::new();
+        if lost.is_empty() {
+            return Ok(failed);
+        }
+        let client = own::client(self.options)?;
+        for candidate in lost {
+            let package = &candidate.package;
+            let asked = match failed.last() {
+                // Each would wait for it as long as the last one.
+                Some((_, away @ Trouble::Unreachable(_))) => Err(away.clone()),
+                _ => snapshot::ask(&client, archive, package),
+            };
+            let brought = match asked {
+                Ok(files) => self.bring_from((&client, archive), package, &files)?,
+                Err(trouble) => Err(trouble),
+            };
+            failed.extend(brought.err().map(|trouble| (candidate, trouble)));
+        }
+        Ok(failed)
     }
 
     fn download_through_apt<'c>(
@@ -137,53 +154,69 @@ impl Apt<'_> {
         Ok(failed)
     }
 
-    /// Provides a package that the mirror does not offer: the store may hold it, or the archive that keeps
-    /// every version.
-    pub(super) fn kept(&self, package: &Package) -> Result<Candidate, AptError> {
-        let candidate = |bytes| Candidate {
+    /// Brings packages here that the mirror does not offer: the store may hold them, or the archive that keeps
+    /// every version, which is asked for all of them before the first comes.
+    pub(super) fn keep(&self, packages: &[&Package]) -> Result<(), AptError> {
+        let mut missing = Vec::new();
+        for &package in packages {
+            if !self.is_here(package.sha256)? {
+                missing.push(package);
+            }
+        }
+        let Some(first) = missing.first() else { return Ok(()) };
+        if self.options.offline {
+            return Err(AptError::Offline(format!("the package {}", named_version(first))));
+        }
+        let Some(archive) = &self.options.snapshot else {
+            let name = Wanted::exactly(first).to_string();
+            return Err(AptError::Gone { name, left_out: self.lists.left_out.clone() });
+        };
+        let client = own::client(self.options)?;
+        let ask = |package| {
+            let asked = snapshot::ask(&client, archive, package);
+            asked.map_err(|trouble| of_snapshot(package, archive, trouble))
+        };
+        let files = missing.iter().copied().map(ask).collect::<Result<Vec<_>, _>>()?;
+        for (package, files) in missing.into_iter().zip(files) {
+            self.bring_from((&client, archive), package, &files)?
+                .map_err(|trouble| of_snapshot(package, archive, trouble))?;
+        }
+        Ok(())
+    }
+
+    /// Returns a package that the store holds.
+    pub(super) fn kept(&self, package: &Package) -> Candidate {
+        let metadata = fs::metadata(self.store.package(package.sha256));
+        Candidate {
             package: package.clone(),
             // Only a download would need it.
             architecture: Architecture::Host,
-            bytes,
-        };
-        let target = self.store.package(package.sha256);
-        let size = || fs::metadata(&target).map_or(0, |metadata| metadata.len());
-        if self.is_here(&candidate(0))? {
-            return Ok(candidate(size()));
+            bytes: metadata.map_or(0, |metadata| metadata.len()),
         }
-        if self.options.offline {
-            return Err(AptError::Offline(format!("the package {}", named_version(package))));
-        }
-        let Some(archive) = &self.options.snapshot else {
-            let name = Wanted::exactly(package).to_string();
-            return Err(AptError::Gone { name, left_out: self.lists.left_out.clone() });
-        };
-        self.bring_from(archive, package)?
-            .map_err(|trouble| of_snapshot(package, archive, trouble))?;
-        Ok(candidate(size()))
     }
 
-    /// Brings exactly this package into the store, from an archive that keeps every version.
+    /// Brings exactly this package into the store, which is one of these files of an archive.
     fn bring_from(
         &self,
-        archive: &str,
+        (client, archive): (&Client, &str),
         package: &Package,
-    ) -> Result<Result<(), Trouble>, AptError> {
+        files: &[(String, u64)],
+    ) -> Result<Result<(), Trouble>, StoreError> {
         let mut tell = |bytes, bytes_total| {
             let what = package.name.to_string();
             (self.on_event)(Event::Downloading { what, bytes, bytes_total });
         };
-        let client = own::client(self.options)?;
         let target = self.store.package(package.sha256);
-        let bring = |part: &Path| snapshot::bring(&client, archive, package, part, &mut tell);
-        Ok(own::keep(self.root.path, &target, package.sha256, bring)?)
+        let wanted = (package, files);
+        let bring = |part: &Path| snapshot::bring(client, archive, wanted, part, &mut tell);
+        own::keep(self.root.path, &target, package.sha256, bring)
     }
 
-    /// Returns whether the store holds the package. A copy that the disk has damaged is removed.
-    fn is_here(&self, candidate: &Candidate) -> Result<bool, StoreError> {
-        let path = self.store.package(candidate.package.sha256);
+    /// Returns whether the store holds the package of a hash. A copy that the disk has damaged is removed.
+    fn is_here(&self, wanted: Digest) -> Result<bool, StoreError> {
+        let path = self.store.package(wanted);
         match sha256(&path) {
-            Ok(digest) if digest == candidate.package.sha256 => Ok(true),
+            Ok(digest) if digest == wanted => Ok(true),
             Ok(_) => fs::remove_file(&path).map(|()| false).map_err(StoreError::at(&path)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(StoreError::new(&path, error)),

@@ -174,14 +174,13 @@ impl Distribution for Apt<'_> {
             Err(AptError::Offline(_)) => vec![None; packages.len()],
             offered => offered?,
         };
-        offered
-            .into_iter()
-            .zip(packages)
-            .map(|(found, package)| match found.filter(|found| found.package == *package) {
-                Some(found) => Ok(found),
-                None => self.kept(package),
-            })
-            .collect()
+        let found = offered.into_iter().zip(packages);
+        let found: Vec<_> =
+            found.map(|(found, package)| found.filter(|found| found.package == *package)).collect();
+        let lost = found.iter().zip(packages).filter(|(found, _)| found.is_none());
+        self.keep(&lost.map(|(_, package)| package).collect::<Vec<_>>())?;
+        let kept = found.into_iter().zip(packages);
+        Ok(kept.map(|(found, package)| found.unwrap_or_else(|| self.kept(package))).collect())
     }
 
     fn closure(&self, names: &[&str], assumed: &[&str]) -> Result<Vec<Candidate>, AptError> {

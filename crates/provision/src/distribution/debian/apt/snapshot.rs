@@ -38,14 +38,12 @@ struct Info {
     size: u64,
 }
 
-/// Downloads exactly this package to a path.
-pub(super) fn bring(
+/// Asks an archive for a package: the SHA-1 and the size in bytes of each file that may be it.
+pub(super) fn ask(
     client: &Client,
     archive: &str,
     package: &Package,
-    path: &Path,
-    on_bytes: &mut dyn FnMut(u64, u64),
-) -> Result<(), Trouble> {
+) -> Result<Vec<(String, u64)>, Trouble> {
     if !is_unchanged(archive) {
         let text = "its address must begin with `https:`, since nobody else signed what it gives";
         return Err(Trouble::Other(text.to_owned()));
@@ -53,12 +51,24 @@ pub(super) fn bring(
     let archive = archive.trim_end_matches('/');
     let (name, version) = (escaped(&package.name), escaped(&package.version));
     let url = format!("{archive}/mr/binary/{name}/{version}/binfiles?fileinfo=1");
-    let answer = client.get(&url, ANSWER_BYTES_MAX)?;
+    let files = files(&client.get(&url, ANSWER_BYTES_MAX)?)?;
+    if files.is_empty() { Err(Trouble::Missing) } else { Ok(files) }
+}
+
+/// Downloads exactly this package to a path, which is one of these files of an archive.
+pub(super) fn bring(
+    client: &Client,
+    archive: &str,
+    (package, files): (&Package, &[(String, u64)]),
+    path: &Path,
+    on_bytes: &mut dyn FnMut(u64, u64),
+) -> Result<(), Trouble> {
+    let archive = archive.trim_end_matches('/');
     let mut done = Err(Trouble::Missing);
-    for (sha1, bytes) in files(&answer)? {
-        let named = Named { sha256: package.sha256, bytes };
+    for (sha1, bytes) in files {
+        let named = Named { sha256: package.sha256, bytes: *bytes };
         let url = format!("{archive}/file/{sha1}");
-        done = client.save(&url, path, named, &mut |here| on_bytes(here, bytes));
+        done = client.save(&url, path, named, &mut |here| on_bytes(here, *bytes));
         if !matches!(done, Err(Trouble::Missing | Trouble::Corrupted(_))) {
             break;
         }

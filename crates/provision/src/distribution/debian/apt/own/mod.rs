@@ -218,7 +218,9 @@ impl Own {
                     (Err(Trouble::Missing), Some(archive)) => {
                         let bring = |part: &Path| {
                             let mut tell = |bytes, _| tell(bytes);
-                            snapshot::bring(&self.client, archive, package, part, &mut tell)
+                            let files = snapshot::ask(&self.client, archive, package)?;
+                            let wanted = (package, &*files);
+                            snapshot::bring(&self.client, archive, wanted, part, &mut tell)
                         };
                         keep(root, &target, package.sha256, bring)?
                             .map_err(|trouble| of_snapshot(package, archive, trouble))?;
