@@ -1,6 +1,8 @@
 //! Downloads by HTTP, HTTPS and from folders, for machines without apt. Nobody trusts them: every file has a
 //! hash or a signature that somebody else checks.
 
+mod proxy;
+
 use std::{
     cmp::Ordering,
     fs::{self, File, OpenOptions},
@@ -9,8 +11,9 @@ use std::{
     time::Duration,
 };
 
-use ureq::{Agent, Proxy, http::StatusCode};
+use ureq::{Agent, Proxy, http::StatusCode, unversioned::resolver::DefaultResolver};
 
+use self::proxy::ByProxy;
 use crate::{Named, Trouble, store::hash::sha256};
 
 /// The time that each step of a download may take, and that a body of any size gets.
@@ -66,7 +69,7 @@ impl Client {
                 Some(proxy) => Some(with_exceptions(proxy, &proxies.none_for)?),
                 None => None,
             };
-            Ok(Agent::config_builder()
+            let config = Agent::config_builder()
                 .proxy(proxy)
                 .http_status_as_error(false)
                 .max_redirects(REDIRECTS_MAX)
@@ -75,8 +78,8 @@ impl Client {
                 .timeout_recv_response(Some(patience))
                 .timeout_per_read(Some(patience))
                 .user_agent(concat!("preemptlab/", env!("CARGO_PKG_VERSION")))
-                .build()
-                .new_agent())
+                .build();
+            Ok(Agent::with_parts(config, ByProxy::default(), DefaultResolver::default()))
         };
         Ok(Self { http: agent(&proxies.http)?, https: agent(&proxies.https)?, patience })
     }
@@ -279,6 +282,9 @@ fn unreachable(error: &ureq::Error) -> Trouble {
     match error {
         ureq::Error::Io(error) => Trouble::Unreachable(error.to_string()),
         ureq::Error::Timeout(_) => Trouble::Unreachable("it does not answer in time".to_owned()),
+        ureq::Error::ConnectProxyFailed(said) => {
+            Trouble::Unreachable(format!("the proxy allows no `CONNECT` to it: {said}"))
+        }
         other => Trouble::Unreachable(other.to_string()),
     }
 }
@@ -355,15 +361,20 @@ pub(crate) mod tests {
         let range = header
             .iter()
             .find_map(|line| line.to_lowercase().strip_prefix("range: bytes=").map(str::to_owned));
-        let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+        let mut words = first.split(' ');
+        let (method, path) = (words.next(), words.next().unwrap_or_default().to_owned());
+        if method != Some("GET") {
+            let refused = b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n";
+            let _ = out.write_all(refused);
+            return;
+        }
+        let credentials = header.iter().find_map(|line| line.strip_prefix("Proxy-Authorization: "));
         let from: usize = range
             .as_deref()
             .and_then(|range| range.trim_end_matches('-').parse().ok())
             .unwrap_or(0);
-        seen.lock().unwrap().push(match range {
-            Some(range) => format!("{path} {range}"),
-            None => path.clone(),
-        });
+        let parts = [Some(&*path), range.as_deref(), credentials];
+        seen.lock().unwrap().push(parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
         let _ = match answer(&path) {
             Answer::File(bytes) if from > 0 && from < bytes.len() => {
                 let all = bytes.len();
@@ -508,6 +519,43 @@ pub(crate) mod tests {
         assert!(is_unreachable(impatient(&closed).get(&mirror, 10), "refused"));
         let wrong = Proxies { http: Some("no proxy at all".to_owned()), ..proxies("") };
         assert!(matches!(Client::new(&wrong), Err(Trouble::Other(_))));
+    }
+
+    /// It answers nothing but `GET`, as common proxies do for port 80.
+    #[test]
+    fn a_proxy_gets_whole_addresses_of_plain_http() {
+        let (address, requests) = serve(|path| match path {
+            "http://mirror.invalid/debian/a%2bb?c=d" => Answer::File(b"good".to_vec()),
+            "http://mirror.invalid:8080/there" => {
+                Answer::Status("302 Found\r\nLocation: /debian/a%2bb?c=d")
+            }
+            "http://mirror.invalid:8080/debian/a%2bb?c=d" => Answer::File(b"moved".to_vec()),
+            "http://mirror.invalid/" => Answer::File(b"root".to_vec()),
+            _ => Answer::Status("404 Not Found"),
+        });
+        let proxies = |http: &str| Proxies { http: Some(http.to_owned()), ..Proxies::default() };
+        let client = impatient(&proxies(&address));
+        let get = |url: &str| client.get(url, 10);
+        let url = "http://mirror.invalid/debian/a%2bb?c=d";
+        assert_eq!(get(url).unwrap(), b"good");
+        assert_eq!(get("http://mirror.invalid:8080/there").unwrap(), b"moved");
+        // A name and a password in an address are for the mirror.
+        assert_eq!(get("http://user:word@mirror.invalid").unwrap(), b"root");
+        assert_eq!(get("http://mirror.invalid/absent"), Err(Trouble::Missing));
+        requests.lock().unwrap().clear();
+        let folder = tempfile::tempdir().unwrap();
+        let part = folder.path().join("part");
+        fs::write(&part, "go").unwrap();
+        client.save(url, &part, named(b"good"), &mut |_| ()).unwrap();
+
+        let with_name = address.replace("http://", "http://user:pass%20word@");
+        assert_eq!(impatient(&proxies(&with_name)).get(url, 10).unwrap(), b"good");
+        let seen = std::mem::take(&mut *requests.lock().unwrap());
+        assert_eq!(seen, [format!("{url} 2-"), format!("{url} Basic dXNlcjpwYXNzIHdvcmQ=")]);
+        // What goes to a mirror by TLS needs `CONNECT`, which this one refuses.
+        let tls = Proxies { https: Some(address), ..Proxies::default() };
+        let refused = impatient(&tls).get("https://mirror.invalid/", 10);
+        assert!(is_unreachable(refused, "the proxy allows no `CONNECT` to it"));
     }
 
     #[test]
