@@ -32,6 +32,8 @@ pub fn here<'a>(config: &Config, machines: Option<&Machines>, shown: &'a Shown) 
             refresh: false,
             apt_config: std::env::var_os("APT_CONFIG").map(PathBuf::from),
             proxies: proxies(),
+            ubuntu: config.ubuntu(),
+            fedora: config.fedora(),
         },
         qemu: config.qemu().map(PathBuf::from),
         jobs: machines.and_then(|machines| machines.jobs).or(config.jobs()),

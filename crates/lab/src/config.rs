@@ -11,6 +11,7 @@ use std::{
 use preemptlab_cluster::emit::Line;
 use preemptlab_experiment::SpecError;
 use preemptlab_model::{nearest, plain};
+use preemptlab_provision::{FedoraRepositories, UbuntuArchive};
 use preemptlab_stats::{GivenMargin, Margins};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -60,7 +61,7 @@ impl Key {
 }
 
 /// Every key, in the order in which they are shown.
-static KEYS: [Key; 12] = [
+static KEYS: [Key; 17] = [
     Key {
         name: "store",
         form: Form::Text,
@@ -116,6 +117,41 @@ static KEYS: [Key; 12] = [
         example: "[\"3%\", \"20us\"]",
         default: "each command's own",
         is_of_projects: true,
+    },
+    Key {
+        name: "ubuntu.mirror",
+        form: Form::Text,
+        example: "\"http://mirror.example/ubuntu\"",
+        default: "none; `ubuntu:` kernels need one",
+        is_of_projects: false,
+    },
+    Key {
+        name: "ubuntu.suites",
+        form: Form::List,
+        example: "[\"noble\", \"noble-updates\"]",
+        default: "those of 24.04",
+        is_of_projects: false,
+    },
+    Key {
+        name: "ubuntu.keys",
+        form: Form::Text,
+        example: "\"/usr/share/keyrings/ubuntu-archive-keyring.gpg\"",
+        default: "the archive's key of 2018 alone",
+        is_of_projects: false,
+    },
+    Key {
+        name: "fedora.repositories",
+        form: Form::List,
+        example: "[\"http://mirror.example/fedora/releases/42/Everything/x86_64/os\"]",
+        default: "none; `fedora:` kernels need one",
+        is_of_projects: false,
+    },
+    Key {
+        name: "fedora.keys",
+        form: Form::Text,
+        example: "\"/etc/pki/rpm-gpg/RPM-GPG-KEY-fedora-47-primary\"",
+        default: "those of Fedora 41 to 46 alone",
+        is_of_projects: false,
     },
     Key {
         name: "slurm.arguments",
@@ -184,9 +220,30 @@ struct Values {
     #[serde(default, deserialize_with = "margins")]
     margins: Option<Vec<GivenMargin>>,
     #[serde(default)]
+    ubuntu: Ubuntu,
+    #[serde(default)]
+    fedora: Fedora,
+    #[serde(default)]
     slurm: Slurm,
     #[serde(default)]
     kubernetes: Kubernetes,
+}
+
+/// Archive of Ubuntu's kernels.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ubuntu {
+    mirror: Option<String>,
+    suites: Option<Vec<String>>,
+    keys: Option<PathBuf>,
+}
+
+/// Repositories of Fedora's kernels.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fedora {
+    repositories: Option<Vec<String>>,
+    keys: Option<PathBuf>,
 }
 
 /// Options of Slurm.
@@ -245,8 +302,14 @@ struct Layer {
 impl Layer {
     /// Reads paths as they are meant: below the file's folder, or below the user's.
     fn place(&mut self, folder: &Path, home: Option<&Path>) {
-        let Values { store, qemu, .. } = &mut self.values;
-        for (name, path) in [("store", store), ("qemu", qemu)] {
+        let Values { store, qemu, ubuntu, fedora, .. } = &mut self.values;
+        let paths = [
+            ("", "store", store),
+            ("", "qemu", qemu),
+            ("ubuntu", "keys", &mut ubuntu.keys),
+            ("fedora", "keys", &mut fedora.keys),
+        ];
+        for (section, name, path) in paths {
             let Some(path) = path else { continue };
             let mut parts = path.components();
             *path = match (parts.next(), home) {
@@ -255,7 +318,13 @@ impl Layer {
                 }
                 _ => folder.join(&*path),
             };
-            self.table.insert(name.to_owned(), path.display().to_string().into());
+            let table = match section {
+                "" => Some(&mut self.table),
+                section => self.table.get_mut(section).and_then(toml::Value::as_table_mut),
+            };
+            if let Some(table) = table {
+                table.insert(name.to_owned(), path.display().to_string().into());
+            }
         }
     }
 }
@@ -333,6 +402,24 @@ impl Config {
     /// Returns the QEMU that replaces Debian's.
     pub fn qemu(&self) -> Option<&Path> {
         self.first(|values| values.qemu.as_deref())
+    }
+
+    /// Returns the archive of Ubuntu's kernels.
+    pub fn ubuntu(&self) -> UbuntuArchive {
+        UbuntuArchive {
+            mirror: self.first(|values| values.ubuntu.mirror.as_ref()).cloned(),
+            suites: self.first(|values| values.ubuntu.suites.as_ref()).cloned().unwrap_or_default(),
+            keys: self.first(|values| values.ubuntu.keys.as_ref()).cloned(),
+        }
+    }
+
+    /// Returns the repositories of Fedora's kernels.
+    pub fn fedora(&self) -> FedoraRepositories {
+        let repositories = self.first(|values| values.fedora.repositories.as_ref());
+        FedoraRepositories {
+            repositories: repositories.cloned().unwrap_or_default(),
+            keys: self.first(|values| values.fedora.keys.as_ref()).cloned(),
+        }
     }
 
     /// Returns the number of virtual machines at a time.

@@ -23,16 +23,40 @@ pub enum Distro {
     /// Debian.
     #[default]
     Debian,
+    /// Ubuntu.
+    Ubuntu,
+    /// Fedora.
+    Fedora,
 }
 
 impl Distro {
     /// Every distribution.
-    const ALL: [Self; 1] = [Self::Debian];
+    pub const ALL: [Self; 3] = [Self::Debian, Self::Ubuntu, Self::Fedora];
+
+    /// Returns its name, as it writes it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Debian => "Debian",
+            Self::Ubuntu => "Ubuntu",
+            Self::Fedora => "Fedora",
+        }
+    }
 
     /// Returns the word before the colon in the names of its kernels: `debian`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Debian => "debian",
+            Self::Ubuntu => "ubuntu",
+            Self::Fedora => "fedora",
+        }
+    }
+
+    /// Returns the flavours of its kernels.
+    pub const fn flavours(self) -> &'static [Flavour] {
+        match self {
+            Self::Debian => &[Flavour::Generic, Flavour::Rt, Flavour::Cloud],
+            Self::Ubuntu => &[Flavour::Generic, Flavour::Lowlatency],
+            Self::Fedora => &[Flavour::Generic],
         }
     }
 
@@ -49,7 +73,8 @@ impl Distro {
     /// Returns the command that installs packages, to be executed as root and without a shell.
     pub fn install(self, packages: &[&str]) -> Vec<String> {
         let words: &[&str] = match self {
-            Self::Debian => &["apt-get", "install"],
+            Self::Debian | Self::Ubuntu => &["apt-get", "install"],
+            Self::Fedora => &["dnf", "install"],
         };
         words.iter().chain(packages).map(|&word| word.to_owned()).collect()
     }
@@ -57,7 +82,9 @@ impl Distro {
     /// Returns a package in exactly this version, as [`Distro::install`] takes it.
     pub fn exactly(self, package: &str, version: &PackageVersion) -> String {
         match self {
-            Self::Debian => format!("{package}={version}"),
+            Self::Debian | Self::Ubuntu => format!("{package}={version}"),
+            // The name of a kernel's package, as `kernel_package` returns it, holds its version.
+            Self::Fedora => package.to_owned(),
         }
     }
 
@@ -66,7 +93,12 @@ impl Distro {
     /// `linux-modules-RELEASE`, all of its version.
     pub fn kernel_package(self, release: &str) -> String {
         match self {
-            Self::Debian => format!("linux-image-{release}"),
+            Self::Debian | Self::Ubuntu => format!("linux-image-{release}"),
+            Self::Fedora => {
+                // A release is a version with the architecture behind it: `6.14.5-300.fc42.x86_64`.
+                let version = release.rsplit_once('.').map_or(release, |(version, _)| version);
+                format!("kernel-{version}")
+            }
         }
     }
 
@@ -76,6 +108,8 @@ impl Distro {
             Self::Debian => {
                 package.starts_with("linux-image-") || package.starts_with("linux-binary-")
             }
+            Self::Ubuntu => package.starts_with("linux-image-"),
+            Self::Fedora => package == "kernel-core",
         }
     }
 
@@ -85,6 +119,9 @@ impl Distro {
             Self::Debian => {
                 format!("linux-image{}-{}", flavour.suffix(), Arch::HOST.platform().debian)
             }
+            Self::Ubuntu if flavour == Flavour::Generic => "linux-image-generic".to_owned(),
+            Self::Ubuntu => format!("linux-image{}", flavour.suffix()),
+            Self::Fedora => "kernel".to_owned(),
         }
     }
 
@@ -96,6 +133,43 @@ impl Distro {
                 let debian: String = rest.chars().take_while(char::is_ascii_digit).collect();
                 Some(format!("The package is in the backports of Debian {debian}."))
             }
+            Self::Ubuntu | Self::Fedora => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_distribution_names_the_packages_of_a_kernel() {
+        let version: PackageVersion = "6.14.5-300.fc42".parse().unwrap();
+        for (distribution, release, package, exactly, meta) in [
+            (
+                Distro::Ubuntu,
+                "6.8.0-31-lowlatency",
+                "linux-image-6.8.0-31-lowlatency",
+                "linux-image-6.8.0-31-lowlatency=6.14.5-300.fc42",
+                "linux-image-lowlatency",
+            ),
+            (
+                Distro::Fedora,
+                "6.14.5-300.fc42.x86_64",
+                "kernel-6.14.5-300.fc42",
+                "kernel-6.14.5-300.fc42",
+                "kernel",
+            ),
+        ] {
+            let named = distribution.kernel_package(release);
+            assert_eq!(named, package);
+            assert_eq!(distribution.exactly(&named, &version), exactly);
+            let flavour = *distribution.flavours().last().unwrap();
+            assert_eq!(distribution.metapackage(flavour), meta);
+        }
+        assert_eq!(Distro::Ubuntu.metapackage(Flavour::Generic), "linux-image-generic");
+        assert!(Distro::Fedora.holds_image("kernel-core"));
+        assert!(!Distro::Fedora.holds_image("kernel-modules-core"));
+        assert_eq!(Distro::Fedora.install(&["kernel"]), ["dnf", "install", "kernel"]);
     }
 }

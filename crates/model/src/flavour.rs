@@ -1,4 +1,4 @@
-/// A Debian kernel flavour.
+/// A flavour of a distribution's kernels. [`crate::Distro::flavours`] says which of them one has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flavour {
     /// The one without a suffix.
@@ -8,18 +8,19 @@ pub enum Flavour {
     Rt,
     /// `-cloud`, with few drivers.
     Cloud,
+    /// `-lowlatency`, which prefers short latencies to throughput.
+    Lowlatency,
 }
 
 impl Flavour {
-    /// Every flavour.
-    pub const ALL: [Self; 3] = [Self::Generic, Self::Rt, Self::Cloud];
-
-    /// Returns the suffix of the version in a kernel's release: nothing, `-rt` or `-cloud`.
+    /// Returns the suffix of the version in a kernel's release: nothing, `-rt`, `-cloud` or
+    /// `-lowlatency`.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Generic => "",
             Self::Rt => "-rt",
             Self::Cloud => "-cloud",
+            Self::Lowlatency => "-lowlatency",
         }
     }
 }

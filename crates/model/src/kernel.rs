@@ -17,8 +17,8 @@ const BYTES_MAX: usize = 16 << 10;
 /// A kernel as a person names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelRef {
-    /// `debian:VERSION[-rt|-cloud]`: a series (`6.12`) or an exact version (`6.12.107+deb13`) of a
-    /// distribution's packages.
+    /// `debian:VERSION[-rt|-cloud]`, `ubuntu:VERSION[-lowlatency]`, `fedora:VERSION`: a series (`6.12`) or
+    /// an exact version (`6.12.107+deb13`, `6.8.0-31`, `6.14.5-300.fc42`) of a distribution's packages.
     Packaged {
         /// The distribution, whose word the name begins with.
         distribution: Distro,
@@ -141,10 +141,14 @@ impl KernelRef {
         }
     }
 
-    /// Returns the line of the kernel, along which versions are neighbours: its flavour, or the name
-    /// of the built kernel without its version. Kernels without a version are one line.
+    /// Returns the line of the kernel, along which versions are neighbours: its flavour, behind the word of
+    /// another distribution than Debian, or the name of the built kernel without its version. Kernels without
+    /// a version are one line.
     pub fn line(&self) -> String {
         match self {
+            Self::Packaged { distribution, flavour, .. } if !distribution.is_debian() => {
+                format!("{}{}", distribution.word(), flavour.suffix())
+            }
             Self::Packaged { flavour: Flavour::Generic, .. } => "generic".to_owned(),
             Self::Packaged { flavour, .. } => flavour.suffix().to_owned(),
             Self::Source { version, .. } => {
@@ -216,12 +220,14 @@ impl KernelRef {
     }
 
     /// Returns the same version and symbols in another flavour. A kernel in a file or in
-    /// packages of the user's own, one from a tree, an installed kernel and one whose configuration is not Debian's have one flavour and stay the
-    /// same.
+    /// packages of the user's own, one from a tree, an installed kernel, one whose configuration is not
+    /// Debian's and one of a distribution without that flavour stay the same.
     #[must_use]
     pub fn in_flavour(&self, flavour: Flavour) -> Self {
         match self.clone() {
-            Self::Packaged { distribution, version, .. } => {
+            Self::Packaged { distribution, version, .. }
+                if distribution.flavours().contains(&flavour) =>
+            {
                 Self::Packaged { distribution, version, flavour }
             }
             Self::Source { version, mut configured } => {
@@ -230,7 +236,8 @@ impl KernelRef {
                 }
                 Self::Source { version, configured }
             }
-            other @ (Self::File { .. }
+            other @ (Self::Packaged { .. }
+            | Self::File { .. }
             | Self::Package { .. }
             | Self::Tree { .. }
             | Self::Git { .. }
@@ -368,8 +375,8 @@ fn read(text: &str) -> Result<KernelRef, ParseKernelRefError> {
         }
         None if text == "host" => Ok(KernelRef::Host { release: None }),
         _ => Err(error(
-            "it must start with `debian:`, `source:`, `tree:`, `git:`, `file:` or `package:`, as in \
-                 `debian:6.12-rt`, or be `host`",
+            "it must start with `debian:`, `ubuntu:`, `fedora:`, `source:`, `tree:`, `git:`, `file:` or \
+                 `package:`, as in `debian:6.12-rt`, or be `host`",
         )),
     }
 }
@@ -397,22 +404,62 @@ fn is_package_file(path: &str) -> bool {
 
 /// Reads the name of a packaged kernel behind the word of its distribution.
 fn read_packaged(distribution: Distro, name: &str) -> Result<KernelRef, &'static str> {
-    match distribution {
-        Distro::Debian => {
-            let of = |arch: &Arch| name.strip_suffix(arch.platform().debian)?.strip_suffix('-');
-            let (version, flavour) = flavoured(Arch::ALL.iter().find_map(of).unwrap_or(name));
-            let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
-            if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
-                return Err(
-                    "a series such as `6.12` or an exact version is expected after `debian:`",
-                );
+    // The name of a release means the same kernel.
+    let arch = |of: fn(Arch) -> &'static str, sign| {
+        let of = |arch: &Arch| name.strip_suffix(of(*arch))?.strip_suffix(sign);
+        Arch::ALL.iter().find_map(of).unwrap_or(name)
+    };
+    let name = match distribution {
+        Distro::Debian => arch(|arch| arch.platform().debian, '-'),
+        Distro::Ubuntu => name.strip_suffix("-generic").unwrap_or(name),
+        Distro::Fedora => arch(|arch| arch.platform().rpm, '.'),
+    };
+    let (version, flavour) = flavoured(name, distribution);
+    if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
+        return Err(match distribution {
+            Distro::Debian => {
+                "a series such as `6.12` or an exact version is expected after `debian:`"
             }
+            Distro::Ubuntu => {
+                "a series of kernels such as `6.8` or an exact version such as `6.8.0-31` is expected after \
+                 `ubuntu:`"
+            }
+            Distro::Fedora => {
+                "a series of kernels such as `6.14` or an exact version such as `6.14.5-300.fc42` is expected \
+                 after `fedora:`"
+            }
+        });
+    }
+    match distribution {
+        Distro::Debian | Distro::Fedora => {
+            let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
             if !version.chars().all(plain) {
                 return Err("a version holds letters, digits and `.+~-` only");
             }
-            Ok(KernelRef::Packaged { distribution, version: version.to_owned(), flavour })
+        }
+        Distro::Ubuntu => {
+            if is_release_of_ubuntu(version) {
+                return Err(
+                    "that is a release of Ubuntu, and a version of its kernel is expected, such as `ubuntu:6.8`",
+                );
+            }
+            if !version.chars().all(|c| c.is_ascii_digit() || ".-".contains(c)) {
+                return Err(
+                    "a version of Ubuntu's kernels holds digits, `.` and `-` only, and `-lowlatency` \
+                            at its end is their one other flavour",
+                );
+            }
         }
     }
+    Ok(KernelRef::Packaged { distribution, version: version.to_owned(), flavour })
+}
+
+/// Returns whether a text is the version of a release of Ubuntu, which is a year and a month: `24.04`.
+fn is_release_of_ubuntu(text: &str) -> bool {
+    let Some((year, month)) = text.split_once('.') else { return false };
+    let number = |text: &str| (text.len() == 2).then(|| text.parse::<u8>().ok()).flatten();
+    number(year).is_some_and(|year| year >= 16)
+        && number(month).is_some_and(|month| matches!(month, 4 | 10))
 }
 
 /// Splits the name of a tree or of a revision.
@@ -471,17 +518,21 @@ fn meant(text: &str) -> Option<String> {
     let flavour = match () {
         () if has(&["rt", "realtime"]) => Flavour::Rt,
         () if has(&["cloud"]) => Flavour::Cloud,
+        () if has(&["lowlatency"]) => Flavour::Lowlatency,
         () => Flavour::Generic,
     };
     let source = match words(before).find(|word| !word.is_empty()) {
         None | Some("rt" | "cloud" | "deb" | "kernel" | "linux" | "v") => "debian",
         Some("src") => "source",
-        Some(word) => nearest(word, ["debian", "source"])?,
+        Some(word) => nearest(word, ["debian", "ubuntu", "fedora", "source"])?,
     };
     let version = version.trim_end_matches('.');
-    let known = words(after).all(|word| ["", "rt", "realtime", "cloud", "amd64"].contains(&word));
-    let name = format!("{source}:{version}{}", flavour.suffix());
-    (known && version.contains('.') && name != given).then_some(name)
+    let known = words(after)
+        .all(|word| ["", "rt", "realtime", "cloud", "lowlatency", "amd64"].contains(&word));
+    let named = format!("{version}{}", flavour.suffix());
+    let is_one = Distro::of_word(source).is_none_or(|of| read_packaged(of, &named).is_ok());
+    let name = format!("{source}:{named}");
+    (known && version.contains('.') && is_one && name != given).then_some(name)
 }
 
 /// Returns whether a text can be a kernel's release, which becomes a part of paths and of package
@@ -596,8 +647,12 @@ impl Kernel {
 mod tests {
     use super::*;
 
+    fn of(distribution: Distro, version: &str, flavour: Flavour) -> KernelRef {
+        KernelRef::Packaged { distribution, version: version.into(), flavour }
+    }
+
     fn debian(version: &str, flavour: Flavour) -> KernelRef {
-        KernelRef::Packaged { distribution: Distro::Debian, version: version.into(), flavour }
+        of(Distro::Debian, version, flavour)
     }
 
     #[test]
@@ -608,6 +663,11 @@ mod tests {
             ("debian:7.2-cloud", debian("7.2", Flavour::Cloud)),
             ("debian:6.12.107+deb13-rt", debian("6.12.107+deb13", Flavour::Rt)),
             ("debian:6.1.0-56", debian("6.1.0-56", Flavour::Generic)),
+            ("ubuntu:6.8", of(Distro::Ubuntu, "6.8", Flavour::Generic)),
+            ("ubuntu:6.8.0-31", of(Distro::Ubuntu, "6.8.0-31", Flavour::Generic)),
+            ("ubuntu:6.8-lowlatency", of(Distro::Ubuntu, "6.8", Flavour::Lowlatency)),
+            ("fedora:6.14", of(Distro::Fedora, "6.14", Flavour::Generic)),
+            ("fedora:6.14.5-300.fc42", of(Distro::Fedora, "6.14.5-300.fc42", Flavour::Generic)),
             ("file:/tmp/bzImage", KernelRef::File { image: "/tmp/bzImage".into(), modules: None }),
             ("host", KernelRef::Host { release: None }),
             ("host:6.1.0-37-amd64", KernelRef::Host { release: Some("6.1.0-37-amd64".into()) }),
@@ -623,10 +683,20 @@ mod tests {
             assert_eq!(text.parse::<KernelRef>().unwrap(), kernel);
             assert_eq!(kernel.to_string(), text);
         }
-        assert_eq!(
-            "debian:6.12.107+deb13-rt-amd64".parse(),
-            Ok(debian("6.12.107+deb13", Flavour::Rt))
-        );
+        for (release, kernel) in [
+            ("debian:6.12.107+deb13-rt-amd64", debian("6.12.107+deb13", Flavour::Rt)),
+            ("ubuntu:6.8.0-31-generic", of(Distro::Ubuntu, "6.8.0-31", Flavour::Generic)),
+            (
+                "fedora:6.14.5-300.fc42.x86_64",
+                of(Distro::Fedora, "6.14.5-300.fc42", Flavour::Generic),
+            ),
+        ] {
+            assert_eq!(release.parse(), Ok(kernel));
+        }
+        // A flavour that a distribution lacks is none of its kernels'.
+        let ubuntu: KernelRef = "ubuntu:6.8".parse().unwrap();
+        assert_eq!(ubuntu.in_flavour(Flavour::Rt), ubuntu);
+        assert_eq!(ubuntu.in_flavour(Flavour::Lowlatency).to_string(), "ubuntu:6.8-lowlatency");
     }
 
     #[test]
@@ -634,6 +704,9 @@ mod tests {
         for (text, line, place) in [
             ("debian:6.12", "generic", "6.12"),
             ("debian:6.12.107+deb13-rt", "-rt", "6.12.107+deb13"),
+            ("ubuntu:6.8", "ubuntu", "6.8"),
+            ("ubuntu:6.8-lowlatency", "ubuntu-lowlatency", "6.8"),
+            ("fedora:6.14", "fedora", "6.14"),
             ("source:6.12", "source", "6.12"),
             ("source:6.12-rt+HZ_1000=y", "source -rt+HZ_1000=y", "6.12"),
             ("git:/src/linux@v7", "others", "v7"),
@@ -764,6 +837,9 @@ mod tests {
             ("debian-6.12", "debian:6.12"),
             ("debian 6.12 rt", "debian:6.12-rt"),
             ("debian:v6.12", "debian:6.12"),
+            ("ubunut:6.8", "ubuntu:6.8"),
+            ("ubuntu:v6.8-lowlatency", "ubuntu:6.8-lowlatency"),
+            ("fedroa:6.14", "fedora:6.14"),
             ("sorce:6.12", "source:6.12"),
             ("source/6.12-cloud", "source:6.12-cloud"),
             ("tre:../linux", "tree:../linux"),
@@ -806,6 +882,14 @@ mod tests {
             "debian:",
             "debian:rt",
             "debian:6.12;rm",
+            "debian:6.12;-lowlatency",
+            "ubuntu:6.8-rt",
+            "ubuntu:6.8-cloud",
+            "ubuntu:6.8.0-31-aws",
+            "ubuntu:",
+            "fedora:",
+            "fedora:42",
+            "fedora:6.14/..",
             "file:",
             "ubuntu:24.04",
             "source:",

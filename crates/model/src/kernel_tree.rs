@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Flavour, Symbols, nearest, plain};
+use crate::{Digest, Distro, Flavour, Symbols, nearest, plain};
 
 /// The configuration that a kernel starts from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,7 +97,7 @@ pub(crate) fn split_source(
     const OPTIONS: &str = "a kernel of Debian's source has the option `config=` only, as in \
                            `source:6.12,config=lab`";
     let (version, rest) = name.split_at(name.find([',', '+']).unwrap_or(name.len()));
-    let (version, flavour) = flavoured(version);
+    let (version, flavour) = flavoured(version, Distro::Debian);
     let configured = if rest.starts_with(',') {
         let meant =
             |meant: Option<String>| Some(format!("{version}{}{}", flavour.suffix(), meant?));
@@ -131,13 +131,11 @@ pub(crate) fn split_source(
     Ok((version, Configured { base, symbols: configured.symbols }))
 }
 
-/// Splits a name into the name without its flavour's suffix, and the flavour.
-pub(crate) fn flavoured(name: &str) -> (&str, Flavour) {
-    Flavour::ALL
-        .into_iter()
-        .filter(|flavour| !flavour.suffix().is_empty())
-        .find_map(|flavour| Some((name.strip_suffix(flavour.suffix())?, flavour)))
-        .unwrap_or((name, Flavour::Generic))
+/// Splits a name into the name without the suffix of one of a distribution's flavours, and the flavour.
+pub(crate) fn flavoured(name: &str, distribution: Distro) -> (&str, Flavour) {
+    let of = |flavour: &Flavour| Some((name.strip_suffix(flavour.suffix())?, *flavour));
+    let mut flavours = distribution.flavours().iter().filter(|it| !it.suffix().is_empty());
+    flavours.find_map(of).unwrap_or((name, Flavour::Generic))
 }
 
 /// Splits `PATH@REVISION`, whose revision may end with `@{...}`.
@@ -174,12 +172,12 @@ fn symbols_at(name: &str) -> usize {
 }
 
 fn base_of(text: &str) -> Result<ConfigBase, (&'static str, Option<String>)> {
-    let debian = |flavour: &Flavour| text.strip_prefix("debian") == Some(flavour.suffix());
+    let debian = |flavour: &&Flavour| text.strip_prefix("debian") == Some(flavour.suffix());
+    if let Some(flavour) = Distro::Debian.flavours().iter().find(debian) {
+        return Ok(ConfigBase::Debian(*flavour));
+    }
     match text {
         "lab" => Ok(ConfigBase::Lab),
-        _ if Flavour::ALL.iter().any(debian) => {
-            Ok(ConfigBase::Debian(Flavour::ALL.into_iter().find(debian).unwrap_or_default()))
-        }
         file if file.contains(['/', '.']) => Ok(ConfigBase::File(file.into())),
         _ => Err((
             "`config=` is `lab`, `debian`, `debian-rt`, `debian-cloud` or the path of a file, as \

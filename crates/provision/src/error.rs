@@ -1,4 +1,4 @@
-use crate::{AptError, DebError, StoreError};
+use crate::{AptError, ArchiveError, DebError, StoreError};
 
 /// Reason why packages cannot be used for their purpose.
 #[derive(Debug, thiserror::Error)]
@@ -6,6 +6,9 @@ pub enum PackageError {
     /// apt cannot provide them.
     #[error(transparent)]
     Apt(#[from] AptError),
+    /// The archive of another distribution than Debian cannot provide them.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// Their files cannot be read.
     #[error(transparent)]
     Deb(#[from] DebError),

@@ -10,10 +10,12 @@ use crate::{
             apt,
             mirror::Archives,
             release::{for_each_stanza, package},
+            signature::check_signed,
         },
+        fedora,
     },
     kernel::ktree,
-    package::{Bounds, Kind, PackageFault, open},
+    package::{Bounds, Kind, PackageFault, Vouched, open},
     signed_text,
     store::seed,
 };
@@ -37,6 +39,22 @@ pub fn archive(bytes: &[u8], folder: &Path) {
     let _ = deb::unpack(&file, &unpacked);
     fs::remove_file(&file).and_then(|()| fs::remove_dir_all(&unpacked)).expect("they were made");
     assert_eq!(fs::read_dir(folder).expect("it is there").count(), 0, "it left its folder");
+}
+
+/// Reads bytes as the lists of a repository of rpms.
+pub fn repodata(bytes: &[u8]) {
+    fedora::read_in_every_way(bytes);
+}
+
+/// Reads bytes as an rpm that is to be signed, and its signatures.
+fn signatures(mut bytes: &[u8]) {
+    static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys::debian().expect("they are brought"));
+    if let Ok(rpm) = Vouched::read(&mut bytes) {
+        assert!(
+            check_signed(&rpm.header, &rpm.signatures, &KEYS).is_err(),
+            "no key of Debian's signs rpms"
+        );
+    }
 }
 
 /// Reads bytes as a seed, and as the archive in one, which is unpacked into an empty folder.
@@ -70,8 +88,9 @@ pub fn git(bytes: &[u8]) {
     ktree::read_in_every_way(bytes);
 }
 
-/// Reads bytes as a package's file, with all that it unpacks to.
+/// Reads bytes as a package's file, with its signatures and all that it unpacks to.
 pub fn packages(bytes: &[u8]) {
+    signatures(bytes);
     let Ok(opened) = open(bytes) else { return };
     let _ = opened.each(Bounds { bytes: 4 << 20, entries: 1_000 }, |item, content| {
         let parts: Vec<&str> = item.path.split('/').collect();

@@ -29,8 +29,8 @@ mod supplies;
 mod tree;
 
 pub use distribution::{
-    AptError, Build, DebError, Index, IndexError, Keys, LeftOut, Mirror, MirrorError, Named,
-    Proxies, Release, SignatureError, Signed, Trouble, has_apt, needs, signed_text,
+    AptError, ArchiveError, Build, DebError, Index, IndexError, Keys, LeftOut, Mirror, MirrorError,
+    Named, Other, Proxies, Release, SignatureError, Signed, Trouble, has_apt, needs, signed_text,
 };
 pub use error::PackageError;
 pub use event::Event;
@@ -40,7 +40,7 @@ pub use kernel::{
     Git, KbuildError, KernelError, KmodError, Module, ModuleError, Offer, ProvisionedKernel,
     Repository, StopReason, Stranger, TreeError, Who, alternates,
 };
-pub use options::Options;
+pub use options::{FedoraRepositories, Options, UbuntuArchive};
 pub use package::PackageFault;
 pub use programs::ProgramError;
 pub use provision::{Provision, check_owner};

@@ -19,4 +19,28 @@ pub struct Options {
     pub apt_config: Option<PathBuf>,
     /// Proxies for downloads without apt.
     pub proxies: Proxies,
+    /// Archive of Ubuntu's kernels.
+    pub ubuntu: UbuntuArchive,
+    /// Repositories of Fedora's kernels.
+    pub fedora: FedoraRepositories,
+}
+
+/// Choices of a person about Fedora's repositories, of which kernels alone are taken.
+#[derive(Clone, Debug, Default)]
+pub struct FedoraRepositories {
+    /// Addresses of the folders that hold `repodata`; none where no kernel of Fedora is asked for.
+    pub repositories: Vec<String>,
+    /// File of OpenPGP keys that are accepted beside those that preemptlab brings.
+    pub keys: Option<PathBuf>,
+}
+
+/// Choices of a person about Ubuntu's archive, of which kernels alone are taken.
+#[derive(Clone, Debug, Default)]
+pub struct UbuntuArchive {
+    /// Address of the archive; `None` where no kernel of Ubuntu is asked for.
+    pub mirror: Option<String>,
+    /// Suites that are read, such as `noble-updates`; those of one release where there are none.
+    pub suites: Vec<String>,
+    /// File of OpenPGP keys that are accepted beside those that preemptlab brings.
+    pub keys: Option<PathBuf>,
 }

@@ -3,12 +3,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Arch, Kernel, KernelRef, Package, PackageName};
+use preemptlab_model::{Arch, Distro, Kernel, KernelRef, Package, PackageName};
 
 use crate::{
     AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
-    Options, ProgramError, ProvisionedKernel, Qemu, QemuError, Store, TreeError,
+    Options, Other, ProgramError, ProvisionedKernel, Qemu, QemuError, Store, TreeError,
     capsule::{self, CapsuleError},
+    distribution::archive::Archive,
     kernel::{
         self,
         kbuild::{BuiltWith, Kit},
@@ -167,6 +168,19 @@ impl<'a> Provision<'a> {
         kernel::source(name).packages().to_vec()
     }
 
+    /// Brings the packages of a recorded kernel from another distribution's archive than Debian's, each with
+    /// its file in the store; none for other kernels.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] when one is no longer on offer and not in the store.
+    pub fn archived_packages(
+        &self,
+        recorded: &Kernel,
+    ) -> Result<Vec<(Package, PathBuf)>, KernelError> {
+        kernel::source(&recorded.name).archived(&self.supplies, recorded)
+    }
+
     /// Returns the user's own folder of modules, if a kernel's name gives one.
     pub fn own_modules(name: &KernelRef) -> Option<PathBuf> {
         kernel::source(name).modules().map(Path::to_owned)
@@ -315,25 +329,51 @@ impl<'a> Provision<'a> {
         }
     }
 
-    /// Returns the newest kernel of each series and flavour, with its configuration.
+    /// Returns the newest kernel of each series and flavour, with its configuration: Debian's, and those of the
+    /// distributions that have a mirror. One of these that gives nothing is told.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] when there is nothing to show; a configuration that cannot be read is part
+    /// [`KernelError`] when Debian has nothing to show; a configuration that cannot be read is part
     /// of its row.
     pub fn offered(&self) -> Result<Vec<Offer>, KernelError> {
-        self.supplies.ask(|distribution, _| {
+        let mut offers = self.supplies.ask(|distribution, _| {
             kernel::offered(distribution, &self.supplies.store, self.supplies.on_event)
-        })
+        })?;
+        self.each_other(|of| {
+            offers.extend(kernel::offered_by(&self.supplies, of)?);
+            Ok(())
+        });
+        Ok(offers)
     }
 
-    /// Returns every kernel on offer, the oldest first.
+    /// Returns every kernel on offer, the oldest of each distribution first, as [`Provision::offered`] does.
     ///
     /// # Errors
     ///
     /// [`KernelError`]
     pub fn builds(&self) -> Result<Vec<Build>, KernelError> {
-        self.supplies.ask(|distribution, _| Ok(distribution.builds()?))
+        let of = |distribution| {
+            self.supplies.kernels(distribution, |kernels| Ok::<_, KernelError>(kernels.builds()?))
+        };
+        let mut builds = of(Distro::Debian)?;
+        self.each_other(|other| {
+            builds.extend(of(other.distribution())?);
+            Ok(())
+        });
+        Ok(builds)
+    }
+
+    /// Asks every other distribution that has a mirror, and tells the errors.
+    fn each_other(&self, mut ask: impl FnMut(Other) -> Result<(), KernelError>) {
+        for of in Other::ALL {
+            if Archive::is_named(of, &self.supplies.options)
+                && let Err(error) = ask(of)
+            {
+                let title = of.distribution().title();
+                self.tell(Event::Warning(format!("{title}'s kernels cannot be listed: {error}")));
+            }
+        }
     }
 
     /// Returns whether a kernel of a distribution's packages is on offer. Others are always taken for that.
@@ -342,7 +382,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn is_offered(&self, name: &KernelRef) -> Result<bool, KernelError> {
-        self.supplies.ask(|distribution, _| kernel::is_offered(distribution, name))
+        kernel::is_offered(&self.supplies, name)
     }
 
     /// Returns every kernel on offer between two of a distribution and a flavour, both included, the
@@ -352,7 +392,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn builds_between(&self, ends: [&KernelRef; 2]) -> Result<Vec<KernelRef>, KernelError> {
-        self.supplies.ask(|distribution, _| kernel::between(distribution, ends))
+        kernel::between(&self.supplies, ends)
     }
 
     /// Returns QEMU: the one at `path`, or release 13's.
@@ -401,8 +441,8 @@ impl<'a> Provision<'a> {
     }
 
     /// Collects everything that a capsule of a recording holds. `others` are the packages of which kernels and
-    /// images hold some files; `own` are those of them that are the user's own, by their files; `recording` has
-    /// the recording's files by their names in its folder.
+    /// images hold some files; `own` are those of them that are no packages of Debian, by their files;
+    /// `recording` has the recording's files by their names in its folder.
     ///
     /// # Errors
     ///

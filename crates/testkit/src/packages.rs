@@ -1,5 +1,7 @@
 //! Files of packages, `.deb` and `.rpm`, with whatever content a test needs, hostile too.
 
+use preemptlab_model::Digest;
+
 /// A package.
 #[derive(Clone, Debug)]
 pub struct Package {
@@ -97,14 +99,26 @@ impl Package {
         deb
     }
 
-    /// Returns the bytes of an `.rpm` ("RPM V4 Package format", rpm's manual).
+    /// Returns the bytes of an `.rpm` ("RPM V4 Package format", rpm's manual), which nobody signed.
     pub fn rpm(&self) -> Vec<u8> {
+        self.rpm_with(|_| (1000, 4, vec![0, 0, 0, 1], 1))
+    }
+
+    /// Returns the bytes of an `.rpm` that `sign` signed: it makes an OpenPGP packet of the header's bytes.
+    pub fn rpm_signed(&self, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+        self.rpm_with(|header| {
+            let packet = sign(header);
+            let length = packet.len() as u32;
+            (268, 7, packet, length)
+        })
+    }
+
+    /// Returns the bytes of an `.rpm` whose header of signatures has this entry: a tag, a type, a value and the
+    /// number of values.
+    pub fn rpm_with(&self, entry: impl FnOnce(&[u8]) -> (u32, u32, Vec<u8>, u32)) -> Vec<u8> {
         let (version, release) = self.version.rsplit_once('-').unwrap_or((&self.version, "1"));
         let mut rpm = vec![0xed, 0xab, 0xee, 0xdb, 3, 0, 0, 0, 0, 1];
         rpm.resize(96, 0);
-        let signatures = header(&[(1000, 4, vec![0, 0, 0, 1], 1)]);
-        rpm.extend(&signatures);
-        rpm.resize(rpm.len().next_multiple_of(8), 0);
         let text = |text: &str| [text.as_bytes(), b"\0"].concat();
         let mut entries = vec![
             (1000, 6, text(&self.name), 1),
@@ -123,8 +137,13 @@ impl Package {
         }
         entries.push((1011, 6, text("nobody"), 1));
         entries.push((1124, 6, text("cpio"), 1));
-        rpm.extend(header(&entries));
-        rpm.extend((self.pack)(&cpio(&self.entries)));
+        let payload = (self.pack)(&cpio(&self.entries));
+        entries.push((5092, 8, text(&Digest::of(&payload).to_string()), 1));
+        let header_bytes = header(&entries);
+        rpm.extend(header(&[entry(&header_bytes)]));
+        rpm.resize(rpm.len().next_multiple_of(8), 0);
+        rpm.extend(header_bytes);
+        rpm.extend(payload);
         rpm
     }
 }

@@ -4,8 +4,8 @@ A name of no kind, in the file and in an option.
 
   $ sed 's/debian:6.12/6.12/' small.toml > bad.toml
   $ preemptlab run bad.toml
-    × `6.12` names no kernel: it must start with `debian:`, `source:`, `tree:`, `git:`, `file:` or
-    │ `package:`, as in `debian:6.12-rt`, or be `host`
+    × `6.12` names no kernel: it must start with `debian:`, `ubuntu:`, `fedora:`, `source:`,
+    │ `tree:`, `git:`, `file:` or `package:`, as in `debian:6.12-rt`, or be `host`
      ╭─[bad.toml:5:11]
    4 │ [factors]
    5 │ kernel = ["6.12"]
@@ -16,7 +16,31 @@ A name of no kind, in the file and in an option.
     help: did you mean `debian:6.12`?
   [2]
   $ preemptlab run small.toml --kernel elsewhere
-  error: invalid value 'elsewhere' for '--kernel <[LABEL=]KERNEL>': `elsewhere` names no kernel: it must start with `debian:`, `source:`, `tree:`, `git:`, `file:` or `package:`, as in `debian:6.12-rt`, or be `host`
+  error: invalid value 'elsewhere' for '--kernel <[LABEL=]KERNEL>': `elsewhere` names no kernel: it must start with `debian:`, `ubuntu:`, `fedora:`, `source:`, `tree:`, `git:`, `file:` or `package:`, as in `debian:6.12-rt`, or be `host`
+
+    tip: for example: preemptlab run studies/quick.toml --kernel debian:6.12-rt
+
+  For more information, try '--help'.
+  [2]
+
+A kernel of another distribution of which no mirror is known, and names of releases.
+
+  $ preemptlab run small.toml --kernel ubuntu:6.8
+  not as the file says: factors.kernel = ["ubuntu:6.8"] instead of ["debian:6.12"]
+    × no mirror of Ubuntu is known; name one with `--set ubuntu.mirror=URL`, or in the file that
+    │ `preemptlab util config` names
+  [2]
+  $ preemptlab run small.toml --kernel fedora:6.14 --set fedora.repositories=mirror
+  not as the file says: factors.kernel = ["fedora:6.14"] instead of ["debian:6.12"]
+    × `mirror` is no mirror's URL; `fedora.repositories` should look like
+    │ `http://HOST/fedora/releases/42/Everything/x86_64/os`
+  [2]
+  $ preemptlab run small.toml --kernel ubuntu:6.8 --set ubuntu.mirror=file:/srv --set ubuntu.keys=absent
+  not as the file says: factors.kernel = ["ubuntu:6.8"] instead of ["debian:6.12"]
+    × the keys in `absent` cannot be read: No such file or directory (os error 2)
+  [2]
+  $ preemptlab run small.toml --kernel fedora:42
+  error: invalid value 'fedora:42' for '--kernel <[LABEL=]KERNEL>': `fedora:42` names no kernel: a series of kernels such as `6.14` or an exact version such as `6.14.5-300.fc42` is expected after `fedora:`
 
     tip: for example: preemptlab run studies/quick.toml --kernel debian:6.12-rt
 

@@ -49,14 +49,14 @@ Values of options that cannot take the place of those of an experiment are refus
   For more information, try '--help'.
   [2]
   $ sh refused --kernel 6.12-rt
-  error: invalid value '6.12-rt' for '--kernel <[LABEL=]KERNEL>': `6.12-rt` names no kernel: it must start with `debian:`, `source:`, `tree:`, `git:`, `file:` or `package:`, as in `debian:6.12-rt`, or be `host`; did you mean `debian:6.12-rt`?
+  error: invalid value '6.12-rt' for '--kernel <[LABEL=]KERNEL>': `6.12-rt` names no kernel: it must start with `debian:`, `ubuntu:`, `fedora:`, `source:`, `tree:`, `git:`, `file:` or `package:`, as in `debian:6.12-rt`, or be `host`; did you mean `debian:6.12-rt`?
 
     tip: for example: preemptlab run studies/quick.toml --kernel debian:6.12-rt
 
   For more information, try '--help'.
   [2]
   $ sh refused --kernel ubuntu:24.04
-  error: invalid value 'ubuntu:24.04' for '--kernel <[LABEL=]KERNEL>': `ubuntu:24.04` names no kernel: it must start with `debian:`, `source:`, `tree:`, `git:`, `file:` or `package:`, as in `debian:6.12-rt`, or be `host`
+  error: invalid value 'ubuntu:24.04' for '--kernel <[LABEL=]KERNEL>': `ubuntu:24.04` names no kernel: that is a release of Ubuntu, and a version of its kernel is expected, such as `ubuntu:6.8`
 
     tip: for example: preemptlab run studies/quick.toml --kernel debian:6.12-rt
 

@@ -78,10 +78,13 @@ fn the_printed_configuration_is_one_that_reads_the_same() {
     home.write(
         "config.toml",
         "store = \"~/lab\"\nqemu = \"bin/qemu\"\nallow_expired = true\n\
+         [ubuntu]\nkeys = \"~/ubuntu.pgp\"\nsuites = [\"noble\"]\n[fedora]\nkeys = \"keys/fedora.pgp\"\n\
          [kubernetes]\nvolume = \"lab=/mnt/lab\"\nimage = \"registry.example/preemptlab\"\n",
     );
     let config =
         home.read(&["margins=3%", "margins=20us", "slurm.arguments=--nodelist=a,b"]).unwrap();
+    assert_eq!(config.ubuntu().keys, Some(home.path("ubuntu.pgp")));
+    assert_eq!(config.fedora().keys, Some(home.path("keys/fedora.pgp")));
     assert_eq!(config.store(), Some(&*home.path("lab")));
     assert_eq!(config.qemu(), Some(&*home.path("bin/qemu")));
     assert_eq!(config.slurm_arguments(), ["--nodelist=a,b"]);
@@ -90,6 +93,9 @@ fn the_printed_configuration_is_one_that_reads_the_same() {
     let again = home.read(&[]).unwrap();
     assert_eq!(again.store(), config.store());
     assert_eq!(again.qemu(), config.qemu());
+    assert_eq!(again.ubuntu().keys, config.ubuntu().keys);
+    assert_eq!((again.ubuntu().suites, again.ubuntu().mirror), (vec!["noble".to_owned()], None));
+    assert_eq!(again.fedora().keys, config.fedora().keys);
     assert_eq!(again.allow_expired(), config.allow_expired());
     assert_eq!(again.margins(), config.margins());
     assert_eq!(again.volume(), config.volume());

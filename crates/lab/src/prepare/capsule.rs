@@ -12,7 +12,7 @@ use preemptlab_provision::{
     capsule::{Contents, Needs},
 };
 
-use super::{Preparation, PrepareError};
+use super::{Preparation, PrepareError, pin::gone};
 
 impl Preparation<'_> {
     /// Brings everything here that a capsule of a recording holds, exactly as the recording names it.
@@ -27,7 +27,9 @@ impl Preparation<'_> {
         let (mut others, mut own) = (BTreeSet::new(), BTreeMap::new());
         for kernel in &manifest.kernels {
             let packages = kernel.packages.iter().cloned();
+            let archived = self.provision.archived_packages(kernel).map_err(gone(kernel))?;
             match Provision::own_packages(&kernel.name) {
+                _ if !archived.is_empty() => own.extend(archived),
                 files if files.is_empty() => others.extend(packages),
                 // No mirror has these. The capsule holds their kernel's image.
                 files => own.extend(packages.zip(files)),

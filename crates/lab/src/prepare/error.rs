@@ -1,8 +1,8 @@
 use preemptlab_experiment::NotOfExperiment;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{
-    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, PackageError,
-    ProgramError, QemuError, TreeError, capsule::CapsuleError, seed::SeedError,
+    AptError, ArchiveError, ImageError, KbuildError, KernelError, KmodError, ModuleError,
+    PackageError, ProgramError, QemuError, TreeError, capsule::CapsuleError, seed::SeedError,
 };
 use preemptlab_runner::Stop;
 
@@ -206,6 +206,20 @@ impl PrepareError {
             Self::Kernel(KernelError::Build(KbuildError::Tree(error)))
                 if !matches!(error, TreeError::NoGit(_))
         ) || self.packages().is_some_and(AptError::is_refused)
+            || self.archive().is_some_and(ArchiveError::is_refused)
+    }
+
+    /// Returns the error about the archive of another distribution than Debian from which this one comes.
+    fn archive(&self) -> Option<&ArchiveError> {
+        let packages = match self {
+            Self::Kernel(error) => of_kernel(error)?,
+            Self::KernelGone { reason, .. } => of_kernel(reason)?,
+            _ => return None,
+        };
+        match packages {
+            PackageError::Archive(error) => Some(error),
+            _ => None,
+        }
     }
 
     /// Returns the error about packages from which this one comes, whatever they are needed for.

@@ -142,7 +142,7 @@ impl Preparation<'_> {
 
 /// Returns a function that says which recorded kernel cannot be had, for `map_err`. No mirror has the
 /// files of the user's own.
-fn gone(recorded: &Kernel) -> impl FnOnce(KernelError) -> PrepareError {
+pub(super) fn gone(recorded: &Kernel) -> impl FnOnce(KernelError) -> PrepareError {
     let name = recorded.name.clone();
     move |error| match error {
         KernelError::Own { .. } | KernelError::Package { .. } => {

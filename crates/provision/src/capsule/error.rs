@@ -59,7 +59,7 @@ pub enum CapsuleError {
     /// A package cannot be read.
     #[error(transparent)]
     Deb(#[from] DebError),
-    /// A package of the user's own kernel cannot be read.
+    /// A package of a kernel that is not Debian's cannot be read.
     #[error("the package `{}` {fault}", path.display())]
     Own {
         /// Path of the package.

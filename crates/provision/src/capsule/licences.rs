@@ -11,7 +11,7 @@ use crate::{
     package::{Facts, Format},
 };
 
-/// The most characters of each thing that a package of the user's own says.
+/// The most characters of each thing that a package says which is not Debian's.
 const SAID_MAX: usize = 1_000;
 
 /// Source of a package, and its licence.
@@ -20,20 +20,21 @@ pub(super) struct Source {
     package: String,
     version: String,
     sha256: Digest,
-    /// The source package, and its version; empty where a package of the user's own says none.
+    /// The source package, and its version; empty where a package says none that is not
+    /// Debian's.
     source: String,
     source_version: String,
     /// Further source packages from which parts of it are, as `linux (= 6.12.118-1)`; empty for most.
     built_using: String,
     /// The capsule's file with the licence, or the one in a package; `None` where the package has none.
     licence: Option<String>,
-    /// What a package of the user's own says besides.
+    /// What a package says besides that is not Debian's.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     own: Option<OwnWords>,
 }
 
-/// What a package of the user's own says of itself, each empty where it says nothing. Of a distribution's
-/// packages all sources are in one place.
+/// What a package of the user's own, of Ubuntu or of Fedora says of itself, each empty where it says nothing. All
+/// sources of Debian's packages are in one place.
 #[derive(Debug, Serialize)]
 struct OwnWords {
     /// Name of the licence.
@@ -88,7 +89,7 @@ impl Licences {
         self.add_source(package, deb, licence)
     }
 
-    /// Adds a package of the user's own, of which the capsule holds some files, with its licence and what it says
+    /// Adds a package that is not Debian's, of which the capsule holds some files, with its licence and what it says
     /// of its source. Returns whether its file is still there.
     pub(super) fn add_own(&mut self, package: &Package, path: &Path) -> Result<bool, CapsuleError> {
         let fault = |fault| CapsuleError::Own { path: path.to_owned(), fault };
@@ -164,7 +165,7 @@ fn source_of<'a>(said: &'a str, name: &'a str, version: &'a str) -> (&'a str, &'
     }
 }
 
-/// Returns the name and the version of the source of a package of the user's own. An rpm says them as
+/// Returns the name and the version of the source of a package that is not Debian's. An rpm says them as
 /// `NAME-VERSION-RELEASE.src.rpm`, or not at all.
 fn source_of_own(facts: &Facts) -> (&str, &str) {
     let Facts { format, name, version, source, .. } = facts;

@@ -9,7 +9,7 @@
 //! lists/N/InRelease          a list of packages that Debian signed, which names QEMU's
 //! lists/N/Packages
 //! licences/PACKAGE_VERSION   the licences of the packages in kernels and images; QEMU's packages hold their own
-//! sources.json               the source package of every package, and of the user's own who made it
+//! sources.json               the source package of every package, and of those that are not Debian's who made it
 //! ```
 //!
 //! The same recording gives the same bytes, where Debian's signed lists are the same.

@@ -1,4 +1,5 @@
-//! The licence in a package of the user's own, and what the package says of itself.
+//! The licence in a package of the user's own or of another distribution than Debian, and what the package says
+//! of itself.
 
 use std::{
     fs::File,

@@ -15,24 +15,6 @@ pub struct Build {
     pub flavour: Flavour,
     /// The release that `uname -r` prints.
     pub release: String,
-    pub(crate) packages: BuildPackages,
-}
-
-/// Names of the packages of a build.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BuildPackages {
-    /// The package with the image.
-    pub(crate) image: String,
-    /// The smallest package with the configuration.
-    pub(crate) config: String,
-    /// Whether the image's package lacks the configuration.
-    pub(crate) is_config_apart: bool,
-    /// The package with the modules.
-    pub(crate) modules: String,
-    /// The package with the headers, from which modules are built.
-    pub(crate) headers: String,
-    /// The dependency of the headers' package that no module is built from.
-    pub(crate) assumed: String,
 }
 
 impl Build {

@@ -1,18 +1,23 @@
 //! Distributions: the packages that they offer, and the kernels among these.
 //!
-//! Callers know the trait [`Distribution`]. Some packages are Debian's for every kernel: the programs of
-//! guests, QEMU, compilers, and the source of kernels named `source:`.
+//! Callers know two traits: [`Kernels`], which every distribution has, and [`Distribution`], which Debian has:
+//! some packages are Debian's for every kernel, namely the programs of guests, QEMU, compilers, and the source
+//! of kernels named `source:`. Of Ubuntu and Fedora only kernels are used (`archive`).
 
+pub(crate) mod archive;
 mod build;
 pub(crate) mod deb;
 pub(crate) mod debian;
-mod web;
+pub(crate) mod fedora;
+mod ubuntu;
+pub(crate) mod web;
 
 use std::path::PathBuf;
 
 use preemptlab_model::{Package, PackageName, Platform};
 
 pub use self::{
+    archive::{error::ArchiveError, other::Other},
     build::Build,
     deb::DebError,
     debian::{
@@ -25,17 +30,30 @@ pub use self::{
     web::Proxies,
 };
 pub(crate) use self::{
-    build::{BuildPackages, between, misspelt, nearest, newest, resolve},
-    debian::apt::{Candidate, LeftOutNote},
+    build::{between, misspelt, nearest, newest, resolve},
+    debian::{
+        apt::{Candidate, LeftOutNote},
+        names::BuildPackages,
+    },
 };
+use crate::PackageError;
+
+/// The kernels of a distribution, while the store is locked.
+pub(crate) trait Kernels {
+    /// Lists every build of a kernel on offer, the oldest first.
+    fn builds(&self) -> Result<Vec<Build>, PackageError>;
+
+    /// Returns the suites that are left out.
+    fn left_out(&self) -> &[LeftOut];
+}
 
 /// The packages of a distribution, while the store is locked.
-pub(crate) trait Distribution {
+pub(crate) trait Distribution: Kernels {
     /// Returns the names of the architecture whose kernels it offers.
     fn guest(&self) -> &'static Platform;
 
-    /// Lists every build of a kernel on offer, the oldest first.
-    fn builds(&self) -> Result<Vec<Build>, AptError>;
+    /// Returns the names of the packages of builds on offer.
+    fn packages_of(&self, builds: &[&Build]) -> Result<Vec<BuildPackages>, AptError>;
 
     /// Lists the names of all packages with this prefix.
     fn names(&self, prefix: &'static str) -> Result<Vec<PackageName>, AptError>;
@@ -71,7 +89,4 @@ pub(crate) trait Distribution {
 
     /// Returns the error of a package that no suite has.
     fn unknown(&self, name: &str) -> AptError;
-
-    /// Returns the suites that are left out.
-    fn left_out(&self) -> &[LeftOut];
 }

@@ -1,5 +1,6 @@
 //! Kernels by name, and the modules of each. Each source of kernels is a file of its own.
 
+mod archived;
 mod file;
 mod host;
 pub(crate) mod kbuild;
@@ -16,11 +17,18 @@ mod tree;
 
 use preemptlab_model::KernelRef;
 
+use crate::Other;
+
 #[cfg(test)]
 pub(crate) use self::provisioned::keep_image;
 use self::{
-    file::OwnFile, host::OfHost, package::OfPackages, packaged::Packaged,
+    archived::Archived, file::OwnFile, host::OfHost, package::OfPackages, packaged::Packaged,
     provisioned::KernelSource, source::FromSource, tree::OwnTree,
+};
+pub(crate) use self::{
+    archived::offered as offered_by,
+    offers::offered,
+    packaged::{between, is_offered},
 };
 pub use self::{
     kbuild::KbuildError,
@@ -30,16 +38,16 @@ pub use self::{
     offers::Offer,
     provisioned::{KernelError, ProvisionedKernel},
 };
-pub(crate) use self::{
-    offers::offered,
-    packaged::{between, is_offered},
-};
 
 /// Returns the source of the kernel that a name means.
 pub(crate) fn source(name: &KernelRef) -> Box<dyn KernelSource + '_> {
     match name {
         KernelRef::Packaged { distribution, version, flavour } => {
-            Box::new(Packaged { distribution: *distribution, version, flavour: *flavour })
+            let packaged = Packaged { distribution: *distribution, version, flavour: *flavour };
+            match Other::of(*distribution) {
+                Some(of) => Box::new(Archived { packaged, of }),
+                None => Box::new(packaged),
+            }
         }
         KernelRef::Source { version, configured } => {
             Box::new(FromSource { name, version, configured })

@@ -35,8 +35,9 @@ pub(crate) fn offered(
     on_event: &dyn Fn(Event),
 ) -> Result<Vec<Offer>, KernelError> {
     let builds = distribution::newest(&packages.builds()?);
-    let mut names: Vec<&str> = builds.iter().map(|build| &*build.packages.config).collect();
-    names.extend(builds.iter().map(|build| &*build.packages.image));
+    let of_builds = packages.packages_of(&builds.iter().collect::<Vec<_>>())?;
+    let mut names: Vec<&str> = of_builds.iter().map(|names| &*names.config).collect();
+    names.extend(of_builds.iter().map(|names| &*names.image));
     let mut found = packages.find(&names)?;
     let images = found.split_off(builds.len());
 
@@ -53,7 +54,8 @@ pub(crate) fn offered(
         }
     }
 
-    let offers = builds.into_iter().zip(found).zip(images).map(|((build, found), image)| {
+    let offers = builds.into_iter().zip(of_builds).zip(found).zip(images);
+    let offers = offers.map(|(((build, names), found), image)| {
         let path = match &found {
             Some(candidate) => path(candidate),
             // A build that was unpacked before has its configuration in the store.
@@ -66,7 +68,7 @@ pub(crate) fn offered(
             Ok(Some(config)) => Ok(config),
             Ok(None) => Err(found
                 .and_then(|candidate| failures.remove(&candidate.package.sha256))
-                .unwrap_or_else(|| format!("the mirror has no `{}`", build.packages.config))),
+                .unwrap_or_else(|| format!("the mirror has no `{}`", names.config))),
             Err(error) => Err(error.to_string()),
         };
         Offer { build, config }

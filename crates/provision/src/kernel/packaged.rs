@@ -1,4 +1,4 @@
-//! `debian:VERSION`: kernels of a distribution's packages.
+//! `debian:VERSION`: kernels of Debian's packages, and the builds that the names of all distributions mean.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::provisioned::{
 use crate::{
     AptError, Event, PackageError, Store,
     distribution::{
-        self, Build, Candidate, Distribution,
+        self, Build, BuildPackages, Candidate, Distribution, Kernels,
         deb::{self, Content},
     },
     kernel::{kmod::Headers, modules::ModuleSource},
@@ -48,24 +48,27 @@ impl KernelSource for Packaged<'_> {
 }
 
 /// Returns whether a kernel of a distribution's packages is on offer. Others are always taken for that.
-pub(crate) fn is_offered(
-    packages: &dyn Distribution,
-    name: &KernelRef,
-) -> Result<bool, KernelError> {
-    let Some(Packaged { version, flavour, .. }) = Packaged::of(name) else { return Ok(true) };
-    Ok(distribution::resolve(&packages.builds()?, version, flavour).is_some())
+pub(crate) fn is_offered(supplies: &Supplies<'_>, name: &KernelRef) -> Result<bool, KernelError> {
+    let Some(Packaged { distribution, version, flavour }) = Packaged::of(name) else {
+        return Ok(true);
+    };
+    supplies.kernels(distribution, |kernels| {
+        Ok(distribution::resolve(&kernels.builds()?, version, flavour).is_some())
+    })
 }
 
 /// Returns the names of every build of a flavour from one kernel to another; none where these are in no
 /// packages.
 pub(crate) fn between(
-    packages: &dyn Distribution,
+    supplies: &Supplies<'_>,
     ends: [&KernelRef; 2],
 ) -> Result<Vec<KernelRef>, KernelError> {
     let [Some(first), Some(last)] = ends.map(Packaged::of) else { return Ok(Vec::new()) };
-    let builds = packages.builds()?;
-    let [first, last] = [first.find(packages, &builds)?, last.find(packages, &builds)?];
-    Ok(distribution::between(&builds, first, last).iter().map(Build::exact_name).collect())
+    supplies.kernels(first.distribution, |kernels| {
+        let builds = kernels.builds()?;
+        let [first, last] = [first.find(kernels, &builds)?, last.find(kernels, &builds)?];
+        Ok(distribution::between(&builds, first, last).iter().map(Build::exact_name).collect())
+    })
 }
 
 impl<'a> Packaged<'a> {
@@ -79,16 +82,16 @@ impl<'a> Packaged<'a> {
         }
     }
 
-    fn name(self) -> KernelRef {
+    pub(super) fn name(self) -> KernelRef {
         let (distribution, version, flavour) =
             (self.distribution, self.version.to_owned(), self.flavour);
         KernelRef::Packaged { distribution, version, flavour }
     }
 
     /// Finds the build that a version or a series means.
-    fn find<'b>(
+    pub(super) fn find<'b>(
         self,
-        packages: &dyn Distribution,
+        kernels: &dyn Kernels,
         builds: &'b [Build],
     ) -> Result<&'b Build, KernelError> {
         let Self { version, flavour, .. } = self;
@@ -97,7 +100,7 @@ impl<'a> Packaged<'a> {
             let near = || distribution::nearest(builds, version, flavour);
             let nearest =
                 distribution::misspelt(builds, &name).map_or_else(near, |name| vec![name]);
-            KernelError::Unknown { name, nearest, left_out: packages.left_out().to_vec() }
+            KernelError::Unknown { name, nearest, left_out: kernels.left_out().to_vec() }
         })
     }
 
@@ -110,7 +113,8 @@ impl<'a> Packaged<'a> {
     ) -> Result<ProvisionedKernel, KernelError> {
         let builds = distribution.builds()?;
         let build = self.find(distribution, &builds)?;
-        let packages = Packages::find(distribution, build)?;
+        let names = distribution.packages_of(&[build])?.remove(0);
+        let packages = Packages::find(distribution, &names)?;
         let image_sha256 = image_of(distribution, store, build, &packages, on_event)?;
         let folder = store.kernel(image_sha256);
         let config = read_config(&folder.join("config"))?;
@@ -121,15 +125,13 @@ impl<'a> Packaged<'a> {
             packages.of_image().map(|candidate| candidate.package.clone()).collect(),
             config.as_ref(),
         );
-        let names = &build.packages;
         let modules = match packages.modules {
             Some(candidate) => {
                 ModuleSource::Package { candidate, builtin: folder.join("modules.builtin") }
             }
             None => ModuleSource::None(format!("the mirror has no `{}`", names.modules)),
         };
-        let headers =
-            Headers::Package { name: names.headers.clone(), assumed: names.assumed.clone() };
+        let headers = Headers::Package { name: names.headers, assumed: names.assumed };
         Ok(ProvisionedKernel { kernel, image: folder.join("vmlinuz"), config, modules, headers })
     }
 }
@@ -143,8 +145,7 @@ struct Packages {
 }
 
 impl Packages {
-    fn find(distribution: &dyn Distribution, build: &Build) -> Result<Self, AptError> {
-        let names = &build.packages;
+    fn find(distribution: &dyn Distribution, names: &BuildPackages) -> Result<Self, AptError> {
         let mut found =
             distribution.find(&[&names.image, &names.config, &names.modules])?.into_iter();
         let mut next = || found.next().flatten();

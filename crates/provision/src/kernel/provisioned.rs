@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef};
+use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef, Package};
 use preemptlab_symbols::BzImageError;
 
 use crate::{
@@ -57,6 +57,16 @@ pub(crate) trait KernelSource {
     /// Returns the files of the packages that the name gives, which no mirror has.
     fn packages(&self) -> &[PathBuf] {
         &[]
+    }
+
+    /// Brings the recorded packages of a kernel from another distribution's archive than Debian's, each with
+    /// its file in the store; none for other kernels.
+    fn archived(
+        &self,
+        _: &Supplies<'_>,
+        _: &Kernel,
+    ) -> Result<Vec<(Package, PathBuf)>, KernelError> {
+        Ok(Vec::new())
     }
 
     /// Refuses another file under the name than the recorded one. A file that is no longer there is none.

@@ -1,5 +1,7 @@
 //! The values that both formats of packages are read as.
 
+use preemptlab_model::{Digest, Package};
+
 use super::error::PackageFault;
 
 /// The longest path in a package, in bytes.
@@ -48,6 +50,31 @@ pub(crate) struct Facts {
     pub(crate) maker: String,
     /// Address of the program's page; empty where it says none.
     pub(crate) home: String,
+}
+
+impl Facts {
+    /// Describes the package in the words of a recording, which are Debian's: an rpm's name may have capitals,
+    /// and its version `_` and `^`, which become `+`.
+    pub(crate) fn package(&self, sha256: Digest) -> Result<Package, PackageFault> {
+        let (name, version) = match self.format {
+            Format::Deb => (self.name.clone(), self.version.clone()),
+            Format::Rpm => in_debian_s_words(&self.name, &self.version),
+        };
+        let word = |text: &str, kind| {
+            let text: String = text.chars().take(100).collect();
+            PackageFault::Word(text.escape_debug().to_string(), kind)
+        };
+        Ok(Package {
+            name: name.parse().map_err(|_| word(&name, "name"))?,
+            version: version.parse().map_err(|_| word(&version, "version"))?,
+            sha256,
+        })
+    }
+}
+
+/// Returns an rpm's name and version in the grammar of Debian's.
+pub(crate) fn in_debian_s_words(name: &str, version: &str) -> (String, String) {
+    (name.to_lowercase(), version.replace(['_', '^'], "+"))
 }
 
 /// An entry of a package.

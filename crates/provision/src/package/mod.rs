@@ -17,7 +17,8 @@ pub use self::error::PackageFault;
 use self::stream::{Bounded, peek};
 pub(crate) use self::{
     error::damaged,
-    item::{Bounds, Facts, Format, Item, Kind},
+    item::{Bounds, Facts, Format, Item, Kind, in_debian_s_words},
+    rpm::Vouched,
 };
 
 /// Bounds of a package that a user brings. Ubuntu's modules without compression have some 600 MiB in 6,000

@@ -2,9 +2,13 @@
 //! archive ("RPM V4 Package format" in rpm's manual; Linux Standard Base 5.0, Core, "Package File
 //! Format"; cpio's "New ASCII Format" in Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! The signatures are not checked: the SHA-256 of the whole file names a package that a user brings.
+//! The signatures are not checked here: the SHA-256 of the whole file names a package that a user brings.
+//! [`Vouched`] is what a reader needs who checks them.
 
 use std::io::{self, Read};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use preemptlab_model::Digest;
 
 use super::{
     error::{PackageFault, damaged},
@@ -24,6 +28,9 @@ const HEADER_BYTES_MAX: usize = 64 << 20;
 /// More packages than one depends on.
 const NEEDS_MAX: usize = 1_000;
 
+/// More signatures than a package has.
+const SIGNATURES_MAX: usize = 16;
+
 /// The name of the last entry.
 const TRAILER: &[u8] = b"TRAILER!!!";
 
@@ -40,12 +47,55 @@ mod tag {
     pub(super) const SOURCE_RPM: u32 = 1044;
     pub(super) const REQUIRES: u32 = 1049;
     pub(super) const PAYLOAD_FORMAT: u32 = 1124;
+    pub(super) const PAYLOAD_SHA256: u32 = 5092;
+
+    /// Signatures of the header, in the header of signatures: packets, and packets in base64 (rpm 6).
+    pub(super) const SIGNATURES: [u32; 2] = [268, 267];
+    pub(super) const SIGNATURES_BASE64: u32 = 278;
+}
+
+/// The description of a package, and what says who made it: its signatures, and what they are of.
+pub(crate) struct Vouched {
+    pub(crate) facts: Facts,
+    /// The signed bytes: the header, which has the description.
+    pub(crate) header: Vec<u8>,
+    /// OpenPGP packets.
+    pub(crate) signatures: Vec<Vec<u8>>,
+    /// SHA-256 of everything behind the header, as the header says.
+    pub(crate) payload_sha256: Digest,
+}
+
+impl Vouched {
+    /// Reads the beginning of a package. The file is left at the first byte behind the header.
+    pub(crate) fn read(file: &mut impl Read) -> Result<Self, PackageFault> {
+        let (signed_by, header) = headers(file)?;
+        let packets = tag::SIGNATURES.iter().filter_map(|tag| signed_by.bytes(*tag));
+        let mut signatures: Vec<Vec<u8>> = packets.map(<[u8]>::to_vec).collect();
+        for text in signed_by.texts(tag::SIGNATURES_BASE64).take(SIGNATURES_MAX) {
+            let packet = STANDARD.decode(text);
+            let no_base64 = |_| PackageFault::Damaged("a signature is no base64".to_owned());
+            signatures.push(packet.map_err(no_base64)?);
+        }
+        let payload = header.texts(tag::PAYLOAD_SHA256).next();
+        let payload = payload.and_then(|text| text.parse().ok()).ok_or_else(|| {
+            PackageFault::Damaged("its header has no SHA-256 of its payload".to_owned())
+        })?;
+        let facts = facts(&header)?;
+        Ok(Self { facts, header: header.signed(), signatures, payload_sha256: payload })
+    }
 }
 
 /// Reads the description of a package.
 pub(super) fn open<'r>(
     mut file: Box<dyn Read + 'r>,
 ) -> Result<(Facts, Box<dyn Read + 'r>), PackageFault> {
+    let (_, header) = headers(&mut file)?;
+    let facts = facts(&header)?;
+    Ok((facts, unpacked(file)?))
+}
+
+/// Reads the header of signatures and the header.
+fn headers(mut file: &mut impl Read) -> Result<(Header, Header), PackageFault> {
     let mut lead = [0; LEAD_BYTES];
     file.read_exact(&mut lead).map_err(damaged)?;
     if !matches!(lead[4], 3 | 4) {
@@ -58,7 +108,11 @@ pub(super) fn open<'r>(
     // The next header begins at a place that eight divides.
     let padding = (8 - signatures.data.len() % 8) % 8;
     io::copy(&mut Exactly::new(&mut file, padding as u64), &mut io::sink()).map_err(damaged)?;
-    let header = Header::read(&mut file)?;
+    Ok((signatures, Header::read(&mut file)?))
+}
+
+/// Returns the description in a header.
+fn facts(header: &Header) -> Result<Facts, PackageFault> {
     let text = |tag, name: &str| {
         let missing = || PackageFault::Damaged(format!("its header has no {name}"));
         header.texts(tag).next().filter(|text| !text.is_empty()).ok_or_else(missing)
@@ -71,7 +125,7 @@ pub(super) fn open<'r>(
     }
     let said = |tag| header.texts(tag).next().unwrap_or_default();
     let version = format!("{}-{}", text(tag::VERSION, "version")?, text(tag::RELEASE, "release")?);
-    let facts = Facts {
+    Ok(Facts {
         format: Format::Rpm,
         name: text(tag::NAME, "name")?,
         version: match header.number(tag::EPOCH) {
@@ -85,12 +139,12 @@ pub(super) fn open<'r>(
         licence: said(tag::LICENCE),
         maker: said(tag::VENDOR),
         home: said(tag::URL),
-    };
-    Ok((facts, unpacked(file)?))
+    })
 }
 
-/// A header: its index of entries of 16 bytes, and the data that they point into.
+/// A header: its beginning, its index of entries of 16 bytes, and the data that they point into.
 struct Header {
+    intro: [u8; 16],
     index: Vec<u8>,
     data: Vec<u8>,
 }
@@ -112,7 +166,19 @@ impl Header {
             Exactly::new(&mut *file, bytes as u64).read_to_end(&mut part).map_err(damaged)?;
             Ok(part)
         };
-        Ok(Self { index: part(16 * tags)?, data: part(bytes)? })
+        Ok(Self { intro, index: part(16 * tags)?, data: part(bytes)? })
+    }
+
+    /// Returns the bytes that a signature is of.
+    fn signed(&self) -> Vec<u8> {
+        [&self.intro[..], &self.index, &self.data].concat()
+    }
+
+    /// Returns the bytes of an entry; `None` where it is missing or has others than bytes.
+    fn bytes(&self, tag: u32) -> Option<&[u8]> {
+        // BIN.
+        let (_, place, length) = self.find(tag).filter(|(kind, ..)| *kind == 7)?;
+        self.data.get(place..)?.get(..length)
     }
 
     /// Returns the type of an entry, its place in the data and the number of its values.

@@ -82,7 +82,7 @@ impl Store {
         make_own(&root, &root)?;
         check_parents(&root)?;
         let store = Self { root, interrupt: Arc::default() };
-        let others = [BUILDS, TREES, "apt", "images", "snapshots", "layouts", "cells"];
+        let others = [BUILDS, TREES, "apt", "archives", "images", "snapshots", "layouts", "cells"];
         for folder in LOCKED_FOLDERS.into_iter().chain(others) {
             make_own(&store.root.join(folder), &store.root)?;
         }
@@ -106,6 +106,11 @@ impl Store {
         self.root.join("apt")
     }
 
+    /// Returns the folder of lists and downloads from other distributions' archives than Debian's.
+    pub(crate) fn archives(&self) -> PathBuf {
+        self.root.join("archives")
+    }
+
     /// Returns the folder of the packages.
     pub fn packages(&self) -> PathBuf {
         self.root.join("packages")
@@ -119,6 +124,17 @@ impl Store {
     /// Returns the path of a package's file.
     pub fn package(&self, sha256: Digest) -> PathBuf {
         self.packages().join(format!("{sha256}.deb"))
+    }
+
+    /// Returns whether the store holds a package. A copy that the disk has damaged is removed.
+    pub(crate) fn has_package(&self, wanted: Digest) -> Result<bool, StoreError> {
+        let path = self.package(wanted);
+        match hash::sha256(&path) {
+            Ok(digest) if digest == wanted => Ok(true),
+            Ok(_) => fs::remove_file(&path).map(|()| false).map_err(StoreError::at(&path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StoreError::new(&path, error)),
+        }
     }
 
     /// Returns the path of a kernel's folder, by the hash of its bzImage.

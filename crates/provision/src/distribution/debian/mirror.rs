@@ -119,17 +119,15 @@ impl Archives {
 }
 
 fn checked(url: &str) -> Result<String, MirrorError> {
+    sound(url).ok_or_else(|| MirrorError::Url(url.to_owned()))
+}
+
+/// Returns the address of an archive without the slashes at its end; `None` where it is none.
+pub(crate) fn sound(url: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_graphic() && !"\"'<>`".contains(c);
-    match url.split_once(":/") {
-        Some((scheme, rest))
-            if !scheme.is_empty()
-                && !rest.trim_matches('/').is_empty()
-                && url.chars().all(plain) =>
-        {
-            Ok(url.trim_end_matches('/').to_owned())
-        }
-        _ => Err(MirrorError::Url(url.to_owned())),
-    }
+    let (scheme, rest) = url.split_once(":/")?;
+    let is_sound = !scheme.is_empty() && !rest.trim_matches('/').is_empty();
+    (is_sound && url.chars().all(plain)).then(|| url.trim_end_matches('/').to_owned())
 }
 
 fn targets(config: Option<&Path>, options: &[&str]) -> Result<String, MirrorError> {

@@ -2,9 +2,10 @@
 
 pub(crate) mod apt;
 pub(crate) mod mirror;
-mod names;
+pub(crate) mod names;
 pub mod needs;
 pub(crate) mod release;
 pub(crate) mod signature;
 pub(crate) mod signed_lists;
 pub(crate) mod sources;
+pub(crate) mod suite;

@@ -1,10 +1,27 @@
 //! Kernels by the names of their packages, which carry version and flavour.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use preemptlab_model::{Distro, Flavour, Platform, kernel_order, series};
 
-use crate::distribution::{Build, BuildPackages};
+use crate::distribution::Build;
+
+/// Names of the packages of a build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BuildPackages {
+    /// The package with the image.
+    pub(crate) image: String,
+    /// The smallest package with the configuration.
+    pub(crate) config: String,
+    /// Whether the image's package lacks the configuration.
+    pub(crate) is_config_apart: bool,
+    /// The package with the modules.
+    pub(crate) modules: String,
+    /// The package with the headers, from which modules are built.
+    pub(crate) headers: String,
+    /// The dependency of the headers' package that no module is built from.
+    pub(crate) assumed: String,
+}
 
 /// Packaging of a kernel of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +33,28 @@ enum Layout {
     Split,
 }
 
-/// Returns the build of a version and a flavour with the names of its packages.
-fn build(version: String, flavour: Flavour, layout: Layout, guest: &Platform) -> Build {
-    let release = format!("{version}{}-{}", flavour.suffix(), guest.debian);
-    let package = |kind: &str| format!("linux-{kind}-{release}");
-    let is_split = layout == Layout::Split;
-    let packages = BuildPackages {
+/// Returns the names of a build's packages, by the names of all packages on offer.
+pub(crate) fn packages_of<'a>(
+    build: &Build,
+    package_names: impl IntoIterator<Item = &'a str>,
+) -> BuildPackages {
+    let package = |kind: &str| format!("linux-{kind}-{}", build.release);
+    let binary = package("binary");
+    let is_split = package_names.into_iter().any(|name| name == binary);
+    BuildPackages {
         image: package(if is_split { "binary" } else { "image" }),
         config: package(if is_split { "base" } else { "headers" }),
         is_config_apart: is_split,
         modules: package(if is_split { "modules" } else { "image" }),
         headers: package("headers"),
         assumed: package(if is_split { "base" } else { "image" }),
-    };
-    Build { distribution: Distro::Debian, version, flavour, release, packages }
+    }
+}
+
+/// Returns the build of a version and a flavour.
+fn build(version: String, flavour: Flavour, guest: &Platform) -> Build {
+    let release = format!("{version}{}-{}", flavour.suffix(), guest.debian);
+    Build { distribution: Distro::Debian, version, flavour, release }
 }
 
 /// Returns the builds among some package names, oldest first. Packages that are not a bootable
@@ -38,7 +63,7 @@ pub(crate) fn builds<'a>(
     package_names: impl IntoIterator<Item = &'a str>,
     guest: &Platform,
 ) -> Vec<Build> {
-    let mut layouts = BTreeMap::new();
+    let mut found = BTreeSet::new();
     for name in package_names {
         let Some((layout, release)) = name
             .strip_prefix("linux-binary-")
@@ -56,16 +81,12 @@ pub(crate) fn builds<'a>(
         // a kernel.
         let metapackage = layout == Layout::Whole && series(version) == version;
         if !metapackage && version.starts_with(|c: char| c.is_ascii_digit()) {
-            let known = layouts.entry((version.to_owned(), flavour)).or_insert(layout);
-            if layout == Layout::Split {
-                *known = layout;
-            }
+            found.insert((version.to_owned(), flavour));
         }
     }
-    let mut builds: Vec<_> = layouts
-        .into_iter()
-        .map(|((version, flavour), layout)| build(version, flavour, layout, guest))
-        .collect();
+    let found = found.into_iter();
+    let mut builds: Vec<_> =
+        found.map(|(version, flavour)| build(version, flavour, guest)).collect();
     builds.sort_by(|a, b| kernel_order(&a.version, &b.version).then(a.flavour.cmp(&b.flavour)));
     builds
 }
@@ -125,8 +146,7 @@ mod tests {
 
     #[test]
     fn builds_between_two_are_of_their_flavour_and_in_order() {
-        let of =
-            |version: &str, flavour| build(version.to_owned(), flavour, Layout::Whole, amd64());
+        let of = |version: &str, flavour| build(version.to_owned(), flavour, amd64());
         let all = [
             of("6.1.0-56", Generic),
             of("6.12.90+deb13", Generic),
@@ -186,14 +206,16 @@ mod tests {
     #[test]
     fn the_layout_follows_from_the_packages() {
         let builds = builds(NAMES, amd64());
-        let split = resolve(&builds, "7.2", Generic).unwrap();
-        assert!(split.packages.is_config_apart);
-        assert_eq!(split.packages.image, "linux-binary-7.2.12+deb13-amd64");
-        assert_eq!(split.packages.config, "linux-base-7.2.12+deb13-amd64");
-        let whole = resolve(&builds, "6.12", Rt).unwrap();
-        assert!(!whole.packages.is_config_apart);
-        assert_eq!(whole.packages.modules, "linux-image-6.12.117+deb13-rt-amd64");
-        assert_eq!(whole.packages.config, "linux-headers-6.12.117+deb13-rt-amd64");
+        let packages =
+            |version, flavour| packages_of(resolve(&builds, version, flavour).unwrap(), NAMES);
+        let split = packages("7.2", Generic);
+        assert!(split.is_config_apart);
+        assert_eq!(split.image, "linux-binary-7.2.12+deb13-amd64");
+        assert_eq!(split.config, "linux-base-7.2.12+deb13-amd64");
+        let whole = packages("6.12", Rt);
+        assert!(!whole.is_config_apart);
+        assert_eq!(whole.modules, "linux-image-6.12.117+deb13-rt-amd64");
+        assert_eq!(whole.config, "linux-headers-6.12.117+deb13-rt-amd64");
     }
 
     #[test]

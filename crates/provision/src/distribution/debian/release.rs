@@ -14,7 +14,7 @@ use super::signature::{Keys, SignatureError, signed_text};
 use crate::platform::HOST;
 
 /// The most that a list of packages may unpack to, in bytes. That of trixie has 57 million.
-const LIST_BYTES_MAX: u64 = 512 << 20;
+pub(crate) const LIST_BYTES_MAX: u64 = 512 << 20;
 
 /// The longest line of a list of packages, in bytes. Trixie's longest has 70,000.
 const LINE_BYTES_MAX: u64 = 4 << 20;

@@ -1,4 +1,4 @@
-//! Signatures of Debian's archives: an `InRelease` file is a cleartext-signed text (RFC 9580, section 7).
+//! Signatures of archives, Debian's first of all: an `InRelease` file is a cleartext-signed text (RFC 9580, section 7).
 
 use std::{
     ops::Range,
@@ -6,7 +6,10 @@ use std::{
 };
 
 use pgp::{
-    composed::{CleartextSignedMessage, Deserializable, SignedPublicKey, SignedPublicSubKey},
+    composed::{
+        CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
+        SignedPublicSubKey,
+    },
     crypto::hash::HashAlgorithm,
     packet::{PublicKey, PublicSubkey, Signature, SignatureType, SignatureVersion},
     types::{KeyDetails, Tag},
@@ -33,6 +36,9 @@ pub enum SignatureError {
     /// It has not the form of a signed text, or holds something beside it.
     #[error("it is no signed text: {0}")]
     Unreadable(String),
+    /// A signature is none of OpenPGP's.
+    #[error("a signature of it cannot be read: {0}")]
+    Packet(String),
     /// No accepted key made any of its signatures.
     #[error("no accepted key signed it; it names {0}")]
     UnknownKey(String),
@@ -105,6 +111,11 @@ impl Keys {
         }
     }
 
+    /// Adds other keys.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     fn of_certificate(certificate: &SignedPublicKey) -> Vec<Key> {
         let primary = &certificate.primary_key;
         // The latest statement of the certificate about itself counts; those of others do not.
@@ -166,10 +177,10 @@ fn validity(key: &impl KeyDetails, statement: &Signature) -> Range<u64> {
 }
 
 impl Key {
-    fn made(&self, signature: &Signature, text: &str) -> bool {
+    fn made(&self, signature: &Signature, bytes: &[u8]) -> bool {
         match &self.public {
-            Public::Primary(key) => signature.verify(key, text.as_bytes()).is_ok(),
-            Public::Subkey(key) => signature.verify(key, text.as_bytes()).is_ok(),
+            Public::Primary(key) => signature.verify(key, bytes).is_ok(),
+            Public::Subkey(key) => signature.verify(key, bytes).is_ok(),
         }
     }
 
@@ -198,22 +209,47 @@ pub fn signed_text(file: &[u8], keys: &Keys) -> Result<Signed, SignatureError> {
     let (message, _) = CleartextSignedMessage::from_armor(file)
         .map_err(|error| SignatureError::Unreadable(error.to_string()))?;
     let text = message.signed_text();
-    let mut error = SignatureError::UnknownKey(names(message.signatures()));
-    for signature in message.signatures().iter().take(SIGNATURES_MAX).filter(|it| is_sound(it)) {
+    let at = signed_at(text.as_bytes(), message.signatures(), keys)?;
+    Ok(Signed { text: text.replace("\r\n", "\n"), at })
+}
+
+/// Checks that at least one of the keys signed bytes while it was valid. Each of the signatures is an OpenPGP
+/// packet.
+pub(crate) fn check_signed(
+    bytes: &[u8],
+    packets: &[Vec<u8>],
+    keys: &Keys,
+) -> Result<(), SignatureError> {
+    let mut signatures = Vec::new();
+    for packet in packets.iter().take(SIGNATURES_MAX) {
+        let read = DetachedSignature::from_bytes(packet.as_slice());
+        let read = read.map_err(|error| SignatureError::Packet(error.to_string()))?;
+        signatures.push(read.signature);
+    }
+    signed_at(bytes, &signatures, keys).map(drop)
+}
+
+/// Returns the time at which one of the keys signed bytes while it was valid.
+fn signed_at(
+    bytes: &[u8],
+    signatures: &[Signature],
+    keys: &Keys,
+) -> Result<SystemTime, SignatureError> {
+    let mut error = SignatureError::UnknownKey(names(signatures));
+    for signature in signatures.iter().take(SIGNATURES_MAX).filter(|it| is_sound(it)) {
         let Some(created) = signature.created().map(|created| u64::from(created.as_secs())) else {
             continue;
         };
         for key in keys.0.iter().filter(|key| key.is_named(signature)) {
             let name = || names(std::slice::from_ref(signature));
-            if !key.made(signature, &text) {
+            if !key.made(signature, bytes) {
                 error = SignatureError::Bad(name());
             } else if expires(signature) {
                 error = SignatureError::Expires(name());
             } else if !key.valid_unix_s.contains(&created) {
                 error = SignatureError::KeyNotValid(name());
             } else {
-                let at = UNIX_EPOCH + Duration::from_secs(created);
-                return Ok(Signed { text: text.replace("\r\n", "\n"), at });
+                return Ok(UNIX_EPOCH + Duration::from_secs(created));
             }
         }
     }
@@ -299,6 +335,17 @@ pub(crate) mod tests {
             signers.iter().map(sign).collect()
         });
         message.unwrap().to_armored_bytes(ArmorOptions::default()).unwrap()
+    }
+
+    /// Signs bytes as an rpm is signed.
+    pub(crate) fn sign_bytes(bytes: &[u8], (key, at): (&str, u32)) -> Vec<u8> {
+        let key = secret(key);
+        let config = SignatureConfig {
+            typ: SignatureType::Binary,
+            ..config(&key, at, HashAlgorithm::Sha256)
+        };
+        let signature = config.sign(&key.primary_key, &Password::empty(), bytes).unwrap();
+        DetachedSignature::new(signature).to_bytes().unwrap()
     }
 
     const TEXT: &str = "Suite: stable\n- a dash\nSHA256:\n 00 1 main";

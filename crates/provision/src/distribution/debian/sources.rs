@@ -134,7 +134,10 @@ pub(crate) fn configuration(
         Flavour::Rt => {
             vec![format!("config.{arch}_rt_{arch}.xz"), format!("config.{arch}_none_rt-{arch}.xz")]
         }
-        Flavour::Cloud => vec![format!("config.{arch}_none_cloud-{arch}.xz")],
+        Flavour::Cloud | Flavour::Lowlatency => {
+            let flavour = flavour.suffix().trim_start_matches('-');
+            vec![format!("config.{arch}_none_{flavour}-{arch}.xz")]
+        }
     };
     let deb = debian.fetch(std::slice::from_ref(package))?.remove(0);
     let is_it = |path: &str| {

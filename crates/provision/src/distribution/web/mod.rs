@@ -11,10 +11,11 @@ use std::{
     time::Duration,
 };
 
+use preemptlab_model::Digest;
 use ureq::{Agent, Proxy, http::StatusCode, unversioned::resolver::DefaultResolver};
 
 use self::proxy::ByProxy;
-use crate::{Named, Trouble, store::hash::sha256};
+use crate::{Named, StoreError, Trouble, store::hash::sha256};
 
 /// The time that each step of a download may take, and that a body of any size gets.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -211,6 +212,26 @@ impl Client {
         let reader = Box::new(response.into_body().into_reader());
         Ok(Body { reader, is_continued, has_length })
     }
+}
+
+/// Brings a file into the store: in a folder beside it until it is whole, so that the next download continues
+/// it. `download` writes to the path, and checks the hash.
+pub(crate) fn keep(
+    folder: &Path,
+    target: &Path,
+    sha256: Digest,
+    download: impl FnOnce(&Path) -> Result<(), Trouble>,
+) -> Result<Result<(), Trouble>, StoreError> {
+    fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+    let part = folder.join(sha256.to_string());
+    if let Err(trouble) = download(&part) {
+        return Ok(Err(trouble));
+    }
+    preemptlab_files::open(&part)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(&part, target))
+        .map_err(StoreError::at(target))?;
+    Ok(Ok(()))
 }
 
 fn restart(file: &mut File) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! `package:FILE[,FILE...]`: kernels in packages that somebody downloaded.
+//! `package:FILE[,FILE...]`: kernels in packages that somebody downloaded; and how the packages of a kernel are
+//! unpacked, whoever brought them.
 
 mod named;
 mod unpack;
@@ -7,8 +8,9 @@ use std::{io, path::PathBuf};
 
 use preemptlab_model::{Digest, Kernel, KernelRef};
 
+pub(super) use self::named::Named;
 use self::{
-    named::{Named, fault},
+    named::fault,
     unpack::{About, Unpacking},
 };
 use super::{
@@ -49,7 +51,7 @@ impl KernelSource for OfPackages<'_> {
         let lock = supplies.lock()?;
         let packages = self.recorded(recorded)?;
         let hashes: Vec<_> = recorded.packages.iter().map(|package| package.sha256).collect();
-        let is_kept = is_whole(&folder(&supplies.store, &hashes));
+        let is_kept = Unpacked::is_kept(&supplies.store, &hashes);
         let there = packages.into_iter().filter(|package| match package {
             Err(KernelError::Own { error, .. }) => {
                 !is_kept || error.kind() != io::ErrorKind::NotFound
@@ -116,8 +118,39 @@ impl<'a> OfPackages<'a> {
         hashes: &[Digest],
         packages: &[Named<'_>],
     ) -> Result<ProvisionedKernel, KernelError> {
-        let store = &supplies.store;
-        let folder = folder(store, hashes);
+        let unpacked = Unpacked::of(supplies, lock, hashes, packages)?;
+        let further = unpacked.about.further();
+        let place = in_words(self.files);
+        let modules = match unpacked.about.has_modules {
+            true => unpacked.modules(place, further),
+            false => ModuleSource::None(format!("{place} came without modules{further}")),
+        };
+        let headers = Headers::None("its packages hold no headers".to_owned());
+        unpacked.kernel(&supplies.store, self.name.clone(), modules, headers)
+    }
+}
+
+/// The kernel in packages, unpacked into the store.
+pub(super) struct Unpacked {
+    folder: PathBuf,
+    hashes: Vec<Digest>,
+    pub(super) about: About,
+}
+
+impl Unpacked {
+    /// Returns whether packages of these hashes were unpacked before.
+    pub(super) fn is_kept(store: &Store, hashes: &[Digest]) -> bool {
+        is_whole(&folder(store, hashes))
+    }
+
+    /// Unpacks packages of these hashes, if that was not done before.
+    pub(super) fn of(
+        supplies: &Supplies<'_>,
+        lock: &StoreLock,
+        hashes: &[Digest],
+        packages: &[Named<'_>],
+    ) -> Result<Self, KernelError> {
+        let folder = folder(&supplies.store, hashes);
         lock.fill(&folder, |draft| {
             let mut unpacking = Unpacking::new(draft, supplies.arch);
             for package in packages {
@@ -128,27 +161,32 @@ impl<'a> OfPackages<'a> {
             unpacking.finish()
         })?;
         let about = About::read(&folder)?;
+        Ok(Self { folder, hashes: hashes.to_vec(), about })
+    }
+
+    /// Returns its modules, with the place and the advice that messages name.
+    pub(super) fn modules(&self, place: String, further: String) -> ModuleSource {
+        ModuleSource::Unpacked {
+            folder: self.folder.join("modules"),
+            builtin: self.folder.join("modules.builtin"),
+            place,
+            further,
+        }
+    }
+
+    /// Returns the kernel under a name.
+    pub(super) fn kernel(
+        self,
+        store: &Store,
+        name: KernelRef,
+        modules: ModuleSource,
+        headers: Headers,
+    ) -> Result<ProvisionedKernel, KernelError> {
+        let Self { folder, hashes, about } = self;
         let image_sha256 = keep_image(store, &read_bounded(&folder.join("vmlinuz"))?)?;
         let config = read_config(&folder.join("config"))?;
         let used = hashes.iter().filter_map(|hash| about.package(*hash).cloned()).collect();
-        let (name, release) = (self.name.clone(), about.release.clone());
-        let kernel = Kernel::new(name, release, image_sha256, used, config.as_ref());
-        let modules = match about.has_modules {
-            true => ModuleSource::Unpacked {
-                folder: folder.join("modules"),
-                builtin: folder.join("modules.builtin"),
-                place: in_words(self.files),
-                further: about.further(),
-            },
-            false => {
-                let further = about.further();
-                ModuleSource::None(format!(
-                    "{} came without modules{further}",
-                    in_words(self.files)
-                ))
-            }
-        };
-        let headers = Headers::None("its packages hold no headers".to_owned());
+        let kernel = Kernel::new(name, about.release, image_sha256, used, config.as_ref());
         let image = store.kernel_image(image_sha256);
         Ok(ProvisionedKernel { kernel, image, config, modules, headers })
     }
@@ -173,4 +211,4 @@ fn in_words(files: &[PathBuf]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -20,17 +20,22 @@ pub(super) fn fault(path: &Path) -> impl Fn(PackageFault) -> KernelError {
     move |fault| KernelError::Package { path: path.to_owned(), fault }
 }
 
-/// A package that the name gives, with its hash.
-pub(super) struct Named<'a> {
+/// A package of a kernel as a file, with its hash.
+pub(crate) struct Named<'a> {
     pub(super) path: &'a Path,
     file: File,
-    pub(super) sha256: Digest,
+    pub(crate) sha256: Digest,
 }
 
 impl<'a> Named<'a> {
     pub(super) fn open(path: &'a Path) -> Result<Self, KernelError> {
+        Self::at(path, path)
+    }
+
+    /// Opens a package that is at `place` and that messages call `path`.
+    pub(crate) fn at(place: &Path, path: &'a Path) -> Result<Self, KernelError> {
         let own = own(path);
-        let file = preemptlab_files::open(path).map_err(&own)?;
+        let file = preemptlab_files::open(place).map_err(&own)?;
         if file.metadata().map_err(&own)?.len() > FILE_BYTES_MAX {
             let reason = format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20);
             return Err(own(io::Error::new(io::ErrorKind::FileTooLarge, reason)));

@@ -9,7 +9,7 @@ use crate::{ModuleError, Options, Provision};
 const RELEASE: &str = "6.8.0-45-generic";
 
 /// Returns the start of a bzImage with this release (Documentation/arch/x86/boot.rst).
-fn image(release: &str) -> Vec<u8> {
+pub(crate) fn image(release: &str) -> Vec<u8> {
     let mut image = vec![0; 0x400];
     image[0x202..0x208].copy_from_slice(b"HdrS\x0f\x02");
     image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
@@ -18,7 +18,7 @@ fn image(release: &str) -> Vec<u8> {
 }
 
 /// Returns a module that depends on none, compressed as Ubuntu does it.
-fn module() -> Vec<u8> {
+pub(crate) fn module() -> Vec<u8> {
     // An object of assembler with an empty `.modinfo`, as `objcopy` leaves it.
     let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
     elf.resize(16, 0);
@@ -42,30 +42,38 @@ fn module() -> Vec<u8> {
     zstd::encode_all(&*elf, 1).unwrap()
 }
 
-/// Returns Ubuntu's packages of a kernel: the image, and the modules with the configuration.
 fn ubuntu() -> [Package; 2] {
-    let of = |kind: &str| Package::new(&format!("{kind}-{RELEASE}"), "6.8.0-45.45", "amd64");
+    ubuntu_of(RELEASE)
+}
+
+/// Returns Ubuntu's packages of a kernel: the image, and the modules with the configuration.
+pub(crate) fn ubuntu_of(release: &str) -> [Package; 2] {
+    let of = |kind: &str| Package::new(&format!("{kind}-{release}"), "6.8.0-45.45", "amd64");
     let image = of("linux-image-unsigned")
         .needing("kmod")
-        .needing(&format!("linux-modules-{RELEASE}"))
+        .needing(&format!("linux-modules-{release}"))
         .with_entry("./boot/", Kind::Folder, b"")
-        .with(&format!("./boot/vmlinuz-{RELEASE}"), &image(RELEASE));
+        .with(&format!("./boot/vmlinuz-{release}"), &image(release));
     let modules = of("linux-modules")
-        .with(&format!("./boot/System.map-{RELEASE}"), b"0 T start")
-        .with(&format!("./boot/config-{RELEASE}"), b"CONFIG_HZ=1000\nCONFIG_PREEMPT_DYNAMIC=y\n")
-        .with(&format!("./lib/modules/{RELEASE}/modules.builtin"), b"kernel/lib/built.ko\n")
-        .with(&format!("./lib/modules/{RELEASE}/kernel/fs/one-two.ko.zst"), &module());
+        .with(&format!("./boot/System.map-{release}"), b"0 T start")
+        .with(&format!("./boot/config-{release}"), b"CONFIG_HZ=1000\nCONFIG_PREEMPT_DYNAMIC=y\n")
+        .with(&format!("./lib/modules/{release}/modules.builtin"), b"kernel/lib/built.ko\n")
+        .with(&format!("./lib/modules/{release}/kernel/fs/one-two.ko.zst"), &module());
     [image, modules]
 }
 
-/// Returns Fedora's package of a kernel without its modules.
 fn fedora() -> Package {
-    let release = "6.11.4-301.fc41.x86_64";
-    Package::new("kernel-core", "6.11.4-301.fc41", "x86_64")
+    fedora_of("6.11.4-301.fc41")
+}
+
+/// Returns Fedora's package of a kernel without its modules.
+pub(crate) fn fedora_of(version: &str) -> Package {
+    let release = format!("{version}.x86_64");
+    Package::new("kernel-core", version, "x86_64")
         .needing("kernel-modules-core-uname-r")
         .needing("/bin/sh")
         .with_entry("./boot/vmlinuz", Kind::Symlink, b"x")
-        .with(&format!("./lib/modules/{release}/vmlinuz"), &image(release))
+        .with(&format!("./lib/modules/{release}/vmlinuz"), &image(&release))
         .with(&format!("./lib/modules/{release}/config"), b"CONFIG_PREEMPT_RT=y\n")
         .with_entry(&format!("./lib/modules/{release}/build"), Kind::Symlink, b"/usr/src/x")
 }

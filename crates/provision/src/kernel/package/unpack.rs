@@ -35,10 +35,10 @@ const FURTHER_MAX: usize = 4;
 /// A description of unpacked packages.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct About {
+pub(crate) struct About {
     /// Release of the kernel.
-    pub(super) release: String,
-    pub(super) has_modules: bool,
+    pub(crate) release: String,
+    pub(crate) has_modules: bool,
     packages: Vec<Package>,
     /// Names of packages that may hold further modules.
     further: Vec<String>,
@@ -157,7 +157,7 @@ impl<'a> Unpacking<'a> {
         let of = fault(named.path);
         let opened = package::open(named.again()?).map_err(&of)?;
         self.check_arch(&opened.facts).map_err(&of)?;
-        let package = used(&opened.facts, named.sha256).map_err(&of)?;
+        let package = opened.facts.package(named.sha256).map_err(&of)?;
         self.packages.push((named.path.to_owned(), opened.facts.clone(), package));
         let taken = opened.each(OWN_BOUNDS, |item, content| self.take(named.path, item, content));
         taken.map_err(|trouble| match trouble {
@@ -408,22 +408,4 @@ fn whole(item: &Item<'_>, content: &mut dyn Read, bytes_max: u64) -> Result<Vec<
         true => Ok(bytes),
         false => Err(PackageFault::Damaged("the file ends early".to_owned())),
     }
-}
-
-/// Describes a package in the words of a recording, which are Debian's: an rpm's name may have capitals, and
-/// its version `_` and `^`, which become `+`.
-fn used(facts: &Facts, sha256: Digest) -> Result<Package, PackageFault> {
-    let (name, version) = match facts.format {
-        Format::Deb => (facts.name.clone(), facts.version.clone()),
-        Format::Rpm => (facts.name.to_lowercase(), facts.version.replace(['_', '^'], "+")),
-    };
-    let word = |text: &str, kind| {
-        let text: String = text.chars().take(100).collect();
-        PackageFault::Word(text.escape_debug().to_string(), kind)
-    };
-    Ok(Package {
-        name: name.parse().map_err(|_| word(&name, "name"))?,
-        version: version.parse().map_err(|_| word(&version, "version"))?,
-        sha256,
-    })
 }

@@ -16,7 +16,11 @@ use super::{
     stanza::Architecture,
     wanted::Wanted,
 };
-use crate::{Event, Named, StoreError, distribution::web::Client, store::hash::sha256};
+use crate::{
+    Event, Named, StoreError,
+    distribution::web::{Client, keep},
+    store::hash::sha256,
+};
 
 impl Apt<'_> {
     /// Brings packages into the store, with a result for each.
@@ -26,7 +30,7 @@ impl Apt<'_> {
     ) -> Result<Vec<Result<PathBuf, AptError>>, AptError> {
         let mut missing = Vec::new();
         for candidate in wanted {
-            if !self.is_here(candidate.package.sha256)? {
+            if !self.store.has_package(candidate.package.sha256)? {
                 missing.push(candidate);
             }
         }
@@ -159,7 +163,7 @@ impl Apt<'_> {
     pub(super) fn keep(&self, packages: &[&Package]) -> Result<(), AptError> {
         let mut missing = Vec::new();
         for &package in packages {
-            if !self.is_here(package.sha256)? {
+            if !self.store.has_package(package.sha256)? {
                 missing.push(package);
             }
         }
@@ -209,18 +213,7 @@ impl Apt<'_> {
         let target = self.store.package(package.sha256);
         let wanted = (package, files);
         let bring = |part: &Path| snapshot::bring(client, archive, wanted, part, &mut tell);
-        own::keep(self.root.path, &target, package.sha256, bring)
-    }
-
-    /// Returns whether the store holds the package of a hash. A copy that the disk has damaged is removed.
-    fn is_here(&self, wanted: Digest) -> Result<bool, StoreError> {
-        let path = self.store.package(wanted);
-        match sha256(&path) {
-            Ok(digest) if digest == wanted => Ok(true),
-            Ok(_) => fs::remove_file(&path).map(|()| false).map_err(StoreError::at(&path)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(StoreError::new(&path, error)),
-        }
+        keep(&self.root.path.join("downloads"), &target, package.sha256, bring)
     }
 
     /// Downloads packages in one run of apt, and returns those that did not come.

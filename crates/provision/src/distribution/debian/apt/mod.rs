@@ -36,9 +36,12 @@ pub use self::{
 };
 use super::names;
 use crate::{
-    Event, Options, Store, StoreLock,
-    distribution::{Build, Distribution},
+    Event, Options, PackageError, Store, StoreLock,
+    distribution::{Build, BuildPackages, Distribution, Kernels},
 };
+
+/// The beginning of the names of kernels' packages.
+const KERNELS: &str = "linux-";
 
 /// The private apt root, locked and with its lists ready.
 pub(crate) struct Apt<'a> {
@@ -134,14 +137,26 @@ impl<'a> Apt<'a> {
     }
 }
 
+impl Kernels for Apt<'_> {
+    fn builds(&self) -> Result<Vec<Build>, PackageError> {
+        let names = self.names(KERNELS)?;
+        Ok(names::builds(names.iter().map(|name| name.as_str()), self.guest))
+    }
+
+    fn left_out(&self) -> &[LeftOut] {
+        &self.lists.left_out
+    }
+}
+
 impl Distribution for Apt<'_> {
     fn guest(&self) -> &'static Platform {
         self.guest
     }
 
-    fn builds(&self) -> Result<Vec<Build>, AptError> {
-        let names = self.names("linux-")?;
-        Ok(names::builds(names.iter().map(|name| name.as_str()), self.guest))
+    fn packages_of(&self, builds: &[&Build]) -> Result<Vec<BuildPackages>, AptError> {
+        let names = self.names(KERNELS)?;
+        let names = || names.iter().map(|name| name.as_str());
+        Ok(builds.iter().map(|build| names::packages_of(build, names())).collect())
     }
 
     fn names(&self, prefix: &'static str) -> Result<Vec<PackageName>, AptError> {
@@ -219,10 +234,6 @@ impl Distribution for Apt<'_> {
 
     fn unknown(&self, name: &str) -> AptError {
         AptError::Unknown { name: name.to_owned(), left_out: self.left_out().to_vec() }
-    }
-
-    fn left_out(&self) -> &[LeftOut] {
-        &self.lists.left_out
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     io::{self, BufRead, BufReader},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use preemptlab_model::{Digest, Package};
@@ -15,22 +15,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{AptError, LeftOut, Trouble, config, run::Programs, snapshot};
 use crate::{
-    Event, Keys, Mirror, Named, Options, Release, Store, StoreError, StoreLock,
+    Event, Keys, Mirror, Named, Options, Store, StoreError, StoreLock,
     distribution::{
         deb,
-        debian::release::{for_each_stanza, list_path, package, unpacked},
-        web::Client,
+        debian::{
+            release::{for_each_stanza, list_path, package, unpacked},
+            suite::Suite,
+        },
+        web::{self, Client},
     },
     platform::HOST,
-    signed_text,
     store::{hash::sha256, kept, seen, whole::is_whole},
 };
-
-/// The largest `InRelease` file, in bytes.
-const RELEASE_BYTES_MAX: u64 = 1 << 20;
-
-/// The time by which a clock may be slow.
-const SLOW_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// The addresses of the archives in apt's sources, whoever serves them. apt names the lists after them, and
 /// asks nobody.
@@ -116,35 +112,17 @@ impl Own {
     ) -> Result<(), Trouble> {
         let Mirror { main, security } = &self.mirror;
         let archive = if config::is_security(suite) { security } else { main };
-        let url = format!("{archive}/dists/{suite}");
-        let in_release = self.client.get(&format!("{url}/InRelease"), RELEASE_BYTES_MAX)?;
-        let release = self.vouched(&in_release, suite, allow_expired, now)?;
-        let named = release.file(&list_path()).ok_or_else(|| {
-            Trouble::Other(format!("its release file names no list for {}", HOST.debian))
-        })?;
+        let published = Suite::new(&self.client, archive, suite);
+        let (in_release, release) = published.release(&self.keys, allow_expired, now)?;
         let (release_path, path) = (of_suite(root, suite, "InRelease"), list_of(root, suite));
-        if fs::read(&release_path).is_ok_and(|present| present == in_release) && path.is_file() {
+        if release.file(&list_path()).is_some()
+            && fs::read(&release_path).is_ok_and(|present| present == in_release)
+            && path.is_file()
+        {
             return Ok(());
         }
-        let folder = list_path();
-        let folder = folder.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let by_hash = format!("{url}/{folder}/by-hash/SHA256/{}", named.sha256);
-        let by_name = format!("{url}/{}", list_path());
-        let urls = [release.by_hash.then_some(by_hash), Some(by_name)];
         let part = root.join("state/lists/partial").join(format!("{suite}.xz"));
-        let mut done = Err(Trouble::Missing);
-        for url in urls.into_iter().flatten() {
-            done = self.client.save(&url, &part, named, &mut |_| ());
-            if done != Err(Trouble::Missing) {
-                break;
-            }
-        }
-        done.map_err(|trouble| match trouble {
-            Trouble::Missing => Trouble::Corrupted(
-                "it lacks the list that its release file names, so it is being updated".to_owned(),
-            ),
-            other => other,
-        })?;
+        published.list(&release, &list_path(), &part)?;
         let stored = unpack_list(&part, &path)
             .and_then(|()| preemptlab_files::replace(&release_path, &in_release))
             .and_then(|()| fs::remove_file(&part));
@@ -152,34 +130,6 @@ impl Own {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Trouble::DiskFull,
             _ => Trouble::Other(format!("{}: {error}", path.display())),
         })
-    }
-
-    /// Reads a release file that Debian signed for this suite and that is of this time.
-    fn vouched(
-        &self,
-        in_release: &[u8],
-        suite: &str,
-        allow_expired: bool,
-        now: SystemTime,
-    ) -> Result<Release, Trouble> {
-        let signed = signed_text(in_release, &self.keys)
-            .map_err(|error| Trouble::Signature(error.to_string()))?;
-        let release =
-            Release::parse(&signed.text).map_err(|error| Trouble::Signature(error.to_string()))?;
-        if suite != release.suite && suite != release.codename {
-            let text = format!("it is the release file of {}", release.codename);
-            return Err(Trouble::Signature(text));
-        }
-        if release.date > now + SLOW_MAX {
-            return Err(Trouble::NotYetValid);
-        }
-        match release.valid_until.and_then(|until| now.duration_since(until).ok()) {
-            Some(late) if !allow_expired => {
-                let hours = late.as_secs() / 3600;
-                Err(Trouble::Expired { since: format!("{}d {}h", hours / 24, hours % 24) })
-            }
-            _ => Ok(release),
-        }
     }
 
     /// Provides the apt of Debian 13, which reads the lists of a private root. Without leave to download it
@@ -222,7 +172,7 @@ impl Own {
                             let wanted = (package, &*files);
                             snapshot::bring(&self.client, archive, wanted, part, &mut tell)
                         };
-                        keep(root, &target, package.sha256, bring)?
+                        web::keep(&root.join("downloads"), &target, package.sha256, bring)?
                             .map_err(|trouble| of_snapshot(package, archive, trouble))?;
                     }
                     (kept, _) => kept.map_err(|trouble| AptError::Download {
@@ -266,7 +216,10 @@ impl Own {
         named: Named,
         on_bytes: &mut dyn FnMut(u64),
     ) -> Result<Result<(), Trouble>, StoreError> {
-        keep(root, target, named.sha256, |part| self.client.save(url, part, named, on_bytes))
+        let folder = root.join("downloads");
+        web::keep(&folder, target, named.sha256, |part| {
+            self.client.save(url, part, named, on_bytes)
+        })
     }
 
     /// Returns the address of a file whose address apt printed.
@@ -276,27 +229,6 @@ impl Own {
             Some(format!("{archive}{}", url.strip_prefix(stands_for)?))
         })
     }
-}
-
-/// Brings a file into the store: beside it until it is whole, so that the next download continues it.
-/// `download` writes to the path, and checks the hash.
-pub(super) fn keep(
-    root: &Path,
-    target: &Path,
-    sha256: Digest,
-    download: impl FnOnce(&Path) -> Result<(), Trouble>,
-) -> Result<Result<(), Trouble>, StoreError> {
-    let folder = root.join("downloads");
-    fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
-    let part = folder.join(sha256.to_string());
-    if let Err(trouble) = download(&part) {
-        return Ok(Err(trouble));
-    }
-    File::open(&part)
-        .and_then(|file| file.sync_all())
-        .and_then(|()| fs::rename(&part, target))
-        .map_err(StoreError::at(target))?;
-    Ok(Ok(()))
 }
 
 /// Prepares downloads without apt.
