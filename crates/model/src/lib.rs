@@ -18,8 +18,6 @@ mod flavour;
 mod histogram;
 mod kconfig;
 mod kernel;
-mod kernel_slip;
-mod kernel_tree;
 mod label;
 mod machine;
 mod measured;
@@ -63,8 +61,9 @@ pub use distro::Distro;
 pub use flavour::Flavour;
 pub use histogram::{Histogram, Ranked};
 pub use kconfig::KernelConfig;
-pub use kernel::{Kernel, KernelRef, ParseKernelRefError, is_release};
-pub use kernel_tree::{ConfigBase, Configured, KernelSource};
+pub use kernel::{
+    ConfigBase, Configured, Kernel, KernelRef, KernelSource, ParseKernelRefError, is_release,
+};
 pub use label::Label;
 pub use machine::Machine;
 pub use measured::{Instants, MeasuredCell, Section};

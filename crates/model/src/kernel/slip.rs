@@ -5,9 +5,9 @@ use crate::nearest;
 
 /// The mistake in a name, and the name that was probably meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slip {
-    pub(crate) reason: String,
-    pub(crate) meant: String,
+pub(super) struct Slip {
+    pub(super) reason: String,
+    pub(super) meant: String,
 }
 
 /// The options of a name, which stand before the symbols.
@@ -17,7 +17,7 @@ const OPTIONS: [&str; 3] = [",config=", ",clean", ",nodiff"];
 const NAMED: [&str; 4] = ["lab", "debian", "debian-rt", "debian-cloud"];
 
 /// Finds the first slip in a text that names no kernel; `None` where it is another error.
-pub(crate) fn find(text: &str) -> Option<Slip> {
+pub(super) fn find(text: &str) -> Option<Slip> {
     let (source, rest) = text.split_once(':')?;
     let parts = match source {
         "source" => "VERSION[,config=BASE][+SYMBOL=VALUE...]",

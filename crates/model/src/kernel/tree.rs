@@ -29,11 +29,11 @@ pub struct Configured {
 }
 
 /// The parts of a name after its prefix.
-pub(crate) struct TreeName<'a> {
-    pub(crate) path: &'a str,
-    pub(crate) clean: bool,
-    pub(crate) nodiff: bool,
-    pub(crate) configured: Configured,
+pub(super) struct TreeName<'a> {
+    pub(super) path: &'a str,
+    pub(super) clean: bool,
+    pub(super) nodiff: bool,
+    pub(super) configured: Configured,
 }
 
 const CONFIG: &str = "config";
@@ -45,7 +45,7 @@ const REVISION_BYTES_MAX: usize = 200;
 
 /// Splits `PATH[,config=BASE][,clean][,nodiff][+SYMBOL=VALUE...]`. The error is a reason, and the
 /// name that was probably meant.
-pub(crate) fn split(name: &str) -> Result<TreeName<'_>, (&'static str, Option<String>)> {
+pub(super) fn split(name: &str) -> Result<TreeName<'_>, (&'static str, Option<String>)> {
     if name.contains(plain::is_steering) {
         return Err(("it holds a character that cannot be shown", None));
     }
@@ -91,7 +91,7 @@ pub(crate) fn split(name: &str) -> Result<TreeName<'_>, (&'static str, Option<St
 
 /// Splits `VERSION[-FLAVOUR][,config=BASE][+SYMBOL=VALUE...]` into the version, whatever it is, and
 /// the configuration. The error is a reason, and the name that was probably meant.
-pub(crate) fn split_source(
+pub(super) fn split_source(
     name: &str,
 ) -> Result<(&str, Configured), (&'static str, Option<String>)> {
     const OPTIONS: &str = "a kernel of Debian's source has the option `config=` only, as in \
@@ -132,14 +132,14 @@ pub(crate) fn split_source(
 }
 
 /// Splits a name into the name without the suffix of one of a distribution's flavours, and the flavour.
-pub(crate) fn flavoured(name: &str, distribution: Distro) -> (&str, Flavour) {
+pub(super) fn flavoured(name: &str, distribution: Distro) -> (&str, Flavour) {
     let of = |flavour: &Flavour| Some((name.strip_suffix(flavour.suffix())?, *flavour));
     let mut flavours = distribution.flavours().iter().filter(|it| !it.suffix().is_empty());
     flavours.find_map(of).unwrap_or((name, Flavour::Generic))
 }
 
 /// Splits `PATH@REVISION`, whose revision may end with `@{...}`.
-pub(crate) fn split_revision(text: &str) -> Result<(&str, &str), &'static str> {
+pub(super) fn split_revision(text: &str) -> Result<(&str, &str), &'static str> {
     const EXPECTED: &str = "a repository and a revision are expected after `git:`, as in \
                             `git:.@v6.12` or `git:/src/linux@HEAD~1`";
     let is_at = |(place, _): &(usize, &str)| !text[place + 1..].starts_with('{');
@@ -198,7 +198,7 @@ impl fmt::Display for ConfigBase {
 }
 
 /// Writes a tree's options after its path.
-pub(crate) fn write_options(
+pub(super) fn write_options(
     f: &mut fmt::Formatter<'_>,
     configured: &Configured,
     options: &[(bool, &str)],
@@ -212,7 +212,7 @@ pub(crate) fn write_options(
 }
 
 /// Writes the flavour and the options of a kernel of Debian's source after its version.
-pub(crate) fn write_source(f: &mut fmt::Formatter<'_>, configured: &Configured) -> fmt::Result {
+pub(super) fn write_source(f: &mut fmt::Formatter<'_>, configured: &Configured) -> fmt::Result {
     match &configured.base {
         ConfigBase::Debian(flavour) => write!(f, "{}", flavour.suffix())?,
         base => write!(f, ",{CONFIG}={base}")?,
