@@ -158,6 +158,8 @@ mod tests {
             ("debian:6.1.0-56..6.12.107+deb13", "debian:6.1.0-56..6.12.107+deb13"),
             ("debian:6.12.107+deb13..6.12", "debian:6.12.107+deb13..6.12"),
             ("debian:6.9..6.12", "debian:6.9..6.12"),
+            ("ubuntu:6.8.0-31..6.8.0-45", "ubuntu:6.8.0-31..6.8.0-45"),
+            ("fedora:6.14.0-63.fc42..6.14", "fedora:6.14.0-63.fc42..6.14"),
         ] {
             let Ok(BisectRange::Kernels(range)) = text.parse() else { panic!("{text}") };
             assert_eq!(range.to_string(), printed);
@@ -191,6 +193,9 @@ mod tests {
             ("HEAD..HEAD", "both ends are HEAD"),
             ("debian:7.2..debian:7.2", "both ends are debian:7.2"),
             ("debian:6.12-rt..7.2", "must be of one flavour"),
+            ("debian:6.12..fedora:6.14", "must be of one distribution"),
+            ("ubuntu:6.8..6.11-lowlatency", "must be of one flavour"),
+            ("ubuntu:6.8..6.11-rt", "holds digits, `.` and `-` only"),
             ("v6.12..debian:7.2", "both ends must be revisions, or both kernels"),
             ("debian:6.12..v7.0", "did you mean `debian:7.0`?"),
             ("debian:6.12..HEAD", "`debian:HEAD` names no kernel"),

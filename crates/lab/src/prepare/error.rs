@@ -270,7 +270,7 @@ fn stop_reason(stop: &Stop) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_provision::{LeftOut, Trouble};
+    use preemptlab_provision::{LeftOut, Other, Trouble};
 
     use super::*;
     use crate::{Blame, Error};
@@ -319,5 +319,33 @@ mod tests {
         blames(&|| mirror(away()), Blame::Machine);
         blames(&|| AptError::Download { name: name(), trouble: corrupted() }, Blame::User);
         blames(&|| AptError::Download { name: name(), trouble: away() }, Blame::Machine);
+    }
+
+    /// So are those of the archives of other distributions, and what a person said about these.
+    #[test]
+    fn answers_of_other_archives_that_are_refused_are_bad_input() {
+        let of = Other::Fedora;
+        let list = |trouble| ArchiveError::List { of, name: "repository".to_owned(), trouble };
+        let package = |trouble| {
+            let file = "kernel-core.rpm".to_owned();
+            ArchiveError::Package { of, file, trouble }
+        };
+        let text = || "text".to_owned();
+        for (error, wanted) in [
+            (ArchiveError::NoMirror(of), Blame::User),
+            (ArchiveError::Url { of, text: text() }, Blame::User),
+            (ArchiveError::Suite(text()), Blame::User),
+            (ArchiveError::Gone { of, name: text() }, Blame::User),
+            (list(Trouble::Other(text())), Blame::User),
+            (package(Trouble::Signature(text())), Blame::User),
+            (package(Trouble::Corrupted(text())), Blame::User),
+            (package(Trouble::Missing), Blame::Machine),
+            (list(Trouble::Unreachable(text())), Blame::Machine),
+            (list(Trouble::DiskFull), Blame::Machine),
+        ] {
+            let text = error.to_string();
+            let error = KernelError::Packages(PackageError::Archive(error));
+            assert_eq!(Error::from(PrepareError::from(error)).blame(), wanted, "{text}");
+        }
     }
 }

@@ -37,6 +37,12 @@ const REPOMD_BYTES_MAX: u64 = 1 << 20;
 /// The largest compressed list of packages, in bytes. Fedora's largest have some 20 MB.
 const LIST_BYTES_MAX: u64 = 512 << 20;
 
+/// The largest package, in bytes. Nobody signed the size that a list names.
+const PACKAGE_BYTES_MAX: u64 = 1 << 30;
+
+/// The most packages of kernels in a list. Fedora's have three of each kernel, and few kernels.
+const LISTED_MAX: usize = 3_000;
+
 /// The packages of a kernel.
 const IMAGE: &str = "kernel-core";
 const MODULES: [&str; 2] = ["kernel-modules-core", "kernel-modules"];
@@ -75,7 +81,8 @@ impl Fedora {
         let (name, version) = in_debian_s_words(&rpm.name, &rpm.version());
         let (name, version) = (name.parse().ok()?, version.parse().ok()?);
         let package = Package { name, version, sha256: rpm.sha256? };
-        Some(Listed { package, url: below(repository, &rpm.path)?, bytes: rpm.bytes? })
+        let bytes = rpm.bytes.filter(|bytes| *bytes <= PACKAGE_BYTES_MAX)?;
+        Some(Listed { package, url: below(repository, &rpm.path)?, bytes })
     }
 
     fn read_list(&self, repository: &str, part: &Path, path: &str) -> io::Result<Vec<Listed>> {
@@ -92,8 +99,28 @@ impl Fedora {
             }
         };
         let mut listed = Vec::new();
-        for_each_package(list, |rpm| listed.extend(self.listed(repository, rpm)))?;
-        Ok(listed)
+        for_each_package(list, |rpm| {
+            if listed.len() <= LISTED_MAX {
+                listed.extend(self.listed(repository, rpm));
+            }
+        })?;
+        match listed.len() > LISTED_MAX {
+            true => Err(io::Error::other("it names more kernels than a distribution has")),
+            false => Ok(listed),
+        }
+    }
+
+    /// Returns the kernel whose image is in a package.
+    fn kernel(&self, image: &Listed, packages: &Packages<'_>) -> Option<Found> {
+        let version = image.package.version.as_str();
+        let release = version.split_once(':').map_or(version, |(_, version)| version);
+        let build = build_of(Distro::Fedora, &format!("{release}.{}", self.guest.rpm))?;
+        let of_version = |name: &&str| {
+            packages.versions(name).find(|it| it.package.version == image.package.version)
+        };
+        let modules = MODULES.iter().filter_map(of_version);
+        let packages = [image].into_iter().chain(modules).cloned().collect();
+        Some(Found { build, packages, config: Some(image.clone()) })
     }
 }
 
@@ -143,20 +170,5 @@ impl Lists for Fedora {
                 package.name, package.version, rpm.facts.arch
             ))),
         }
-    }
-}
-
-impl Fedora {
-    /// Returns the kernel whose image is in a package.
-    fn kernel(&self, image: &Listed, packages: &Packages<'_>) -> Option<Found> {
-        let version = image.package.version.as_str();
-        let release = version.split_once(':').map_or(version, |(_, version)| version);
-        let build = build_of(Distro::Fedora, &format!("{release}.{}", self.guest.rpm))?;
-        let of_version = |name: &&str| {
-            packages.versions(name).find(|it| it.package.version == image.package.version)
-        };
-        let modules = MODULES.iter().filter_map(of_version);
-        let packages = [image].into_iter().chain(modules).cloned().collect();
-        Some(Found { build, packages, config: Some(image.clone()) })
     }
 }

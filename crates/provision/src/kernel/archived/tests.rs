@@ -652,6 +652,12 @@ fn a_repository_that_makes_no_sense_is_refused() {
         list.replace("<format>", &comment)
     };
     assert_eq!(refused(large), format!("{begin}it cannot be read (I/O error: it is too large)"));
+    let many = |list: String| {
+        let package = &list[list.find("<package").unwrap()..list.find("</metadata>").unwrap()];
+        list.replace("</metadata>", &(package.repeat(2_000) + "</metadata>"))
+    };
+    let said = "it cannot be read (it names more kernels than a distribution has)";
+    assert_eq!(refused(many), format!("{begin}{said}"));
     let cut = |list: String| list.replace("</metadata>", "");
     assert_eq!(refused(cut), format!("{begin}it cannot be read (it ends early)"));
     for change in [
@@ -659,6 +665,7 @@ fn a_repository_that_makes_no_sense_is_refused() {
         |list: String| list.replace("x86_64", "aarch64"),
         |list: String| list.replace("Packages/", "../Packages/"),
         |list: String| list.replace("sha256", "sha1"),
+        |list: String| list.replace("package=\"", "package=\"9000000"),
     ] {
         assert_eq!(refused(change), "no kernel `fedora:6.14` is on offer");
     }
