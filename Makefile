@@ -34,8 +34,8 @@ image: build
 	packaging/build-image $(TARGET)
 
 ## release: what people download, in target/dist-files: a static binary, Debian packages, the OCI image,
-## what they are made of, and checksums
-release: deps
+## the Python wheel, what they are made of, and checksums
+release: deps venv
 	@SUDO="$(SUDO)" tests/install-deps dh:debhelper musl-gcc:musl-tools /usr/share/doc/musl/copyright:musl
 	rustup target add x86_64-unknown-linux-musl
 	CARGO="$(CARGO)" packaging/build-release $(TARGET)
