@@ -28,13 +28,13 @@ pub(super) struct Source {
     built_using: String,
     /// The capsule's file with the licence, or the one in a package; `None` where the package has none.
     licence: Option<String>,
-    /// What a package says besides that is not Debian's.
+    /// The words of a package that is not Debian's.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     own: Option<OwnWords>,
 }
 
-/// What a package of the user's own, of Ubuntu or of Fedora says of itself, each empty where it says nothing. All
-/// sources of Debian's packages are in one place.
+/// The words of a package of the user's own, of Ubuntu or of Fedora about itself, each empty where it has none.
+/// Debian's packages need none, since all their sources are in one place.
 #[derive(Debug, Serialize)]
 struct OwnWords {
     /// Name of the licence.

@@ -99,7 +99,7 @@ pub fn unpack(deb: &Path, folder: &Path) -> Result<(), DebError> {
 }
 
 /// Unpacks an entry into a folder: files, folders and links, and nothing through a link that leads out of it.
-/// What an earlier package has under the name is replaced, but folders stay.
+/// A file of an earlier package under the name is replaced, but folders stay.
 pub(crate) fn unpack_entry(
     item: &Item<'_>,
     content: &mut dyn Read,

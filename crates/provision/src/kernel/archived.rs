@@ -9,7 +9,6 @@ use preemptlab_model::{Kernel, KernelConfig, Package};
 
 use super::{
     kmod::Headers,
-    modules::ModuleSource,
     offers::Offer,
     package::{Named, Unpacked},
     packaged::Packaged,
@@ -119,10 +118,7 @@ impl Archived<'_> {
     ) -> Result<ProvisionedKernel, KernelError> {
         let title = self.of.distribution().title();
         let place = format!("the kernel {} of {title}", unpacked.about.release);
-        let modules = match unpacked.about.has_modules {
-            true => unpacked.modules(place, String::new()),
-            false => ModuleSource::None(format!("{place} came without modules")),
-        };
+        let modules = unpacked.modules(place, String::new());
         let reason = format!(
             "no headers of {title}'s kernels are brought here; `debian:` and `source:` kernels have some"
         );

@@ -92,13 +92,9 @@ impl ArchiveError {
             | Self::KeysUnreadable { .. }
             | Self::Keys { .. }
             | Self::Gone { .. } => true,
-            Self::List { trouble, .. } | Self::Package { trouble, .. } => !matches!(
-                trouble,
-                Trouble::Missing
-                    | Trouble::Unreachable(_)
-                    | Trouble::NotYetValid
-                    | Trouble::DiskFull
-            ),
+            Self::List { trouble, .. } | Self::Package { trouble, .. } => {
+                trouble.is_refused() || matches!(trouble, Trouble::Other(_))
+            }
             Self::Proxy(_) | Self::Brought(_) => false,
         }
     }

@@ -27,7 +27,7 @@ const DEPTH_MAX: usize = 16;
 /// The depth of the elements of a package; those within them are passed over.
 const PART_DEPTH: usize = 3;
 
-/// A package as a list describes it. What the list lacks is empty.
+/// A package as a list describes it. A fact that the list lacks is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rpm {
     pub(super) name: String,

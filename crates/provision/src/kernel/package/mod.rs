@@ -120,11 +120,7 @@ impl<'a> OfPackages<'a> {
     ) -> Result<ProvisionedKernel, KernelError> {
         let unpacked = Unpacked::of(supplies, lock, hashes, packages)?;
         let further = unpacked.about.further();
-        let place = in_words(self.files);
-        let modules = match unpacked.about.has_modules {
-            true => unpacked.modules(place, further),
-            false => ModuleSource::None(format!("{place} came without modules{further}")),
-        };
+        let modules = unpacked.modules(in_words(self.files), further);
         let headers = Headers::None("its packages hold no headers".to_owned());
         unpacked.kernel(&supplies.store, self.name.clone(), modules, headers)
     }
@@ -166,11 +162,14 @@ impl Unpacked {
 
     /// Returns its modules, with the place and the advice that messages name.
     pub(super) fn modules(&self, place: String, further: String) -> ModuleSource {
-        ModuleSource::Unpacked {
-            folder: self.folder.join("modules"),
-            builtin: self.folder.join("modules.builtin"),
-            place,
-            further,
+        match self.about.has_modules {
+            true => ModuleSource::Unpacked {
+                folder: self.folder.join("modules"),
+                builtin: self.folder.join("modules.builtin"),
+                place,
+                further,
+            },
+            false => ModuleSource::None(format!("{place} came without modules{further}")),
         }
     }
 

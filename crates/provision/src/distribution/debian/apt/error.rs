@@ -93,7 +93,7 @@ impl Trouble {
 
 impl Trouble {
     /// Returns whether what came is refused: it is not what somebody signed or named, or its time is over.
-    fn is_refused(&self) -> bool {
+    pub(crate) fn is_refused(&self) -> bool {
         matches!(self, Self::Expired { .. } | Self::Signature(_) | Self::Corrupted(_))
     }
 }

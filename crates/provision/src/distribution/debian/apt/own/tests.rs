@@ -451,7 +451,7 @@ fn versions_that_the_mirror_no_longer_has_come_from_a_snapshot_archive() {
     assert!(error.contains("`oldxxxxx 1:2+b1`") && error.contains("cannot be reached"), "{error}");
     assert_eq!(fixture.packages(), 5);
     assert_eq!(exact(Some(snapshots(files.clone(), |_| None))).unwrap().len(), 40);
-    // What the store has needs no archive.
+    // The store's own packages need no archive.
     assert_eq!(exact(None).unwrap().len(), 40);
 }
 
@@ -492,7 +492,7 @@ fn files_that_the_mirror_has_lost_come_from_a_snapshot_archive() {
     let debs = fixture.fetch(&url, &Options { snapshot, ..Options::default() }).unwrap();
     let all: Vec<_> = debs.iter().map(|deb| fs::read(deb).unwrap()).collect();
     assert!(all.len() == 2 && all.contains(&library.1));
-    // What the store has needs no archive.
+    // The store's own packages need no archive.
     fixture.fetch(&url, &Options::default()).unwrap();
 }
 
