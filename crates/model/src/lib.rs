@@ -75,7 +75,7 @@ pub use package::{Package, PackageName, PackageVersion};
 pub use plan::{Plan, Planned, PlannedCell};
 pub use precaution::Precaution;
 pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
-pub use probe::{Declaration, Probe, ProbeProcess, Woken};
+pub use probe::{Declaration, Probe, ProbeProcess, WORKS_AFTER_NS, Woken};
 pub use profile::{
     Check, Fit, MachineText, PairError, Pricing, PricingRules, PricingRulesError, Profile,
     ProfileFormat, ProfileFormatError,

@@ -9,6 +9,10 @@ const COMM_BYTES_MAX: usize = 15;
 /// The program that plays scenarios. It measures nothing, and traces explain the wakeups of its threads.
 const PLAYER: &str = "player";
 
+/// Time from the start of a load that no probe accompanies to the instant from which it is measured, in
+/// nanoseconds: its processes work by then. Where a signal ends such a load, its window ends.
+pub const WORKS_AFTER_NS: u64 = 100_000_000;
+
 /// Probe: a tool, with the policy of its measuring threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Probe {
