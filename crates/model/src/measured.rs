@@ -61,7 +61,8 @@ pub struct Instants {
 /// The sections of one kind that a function is to blame for, in one cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Kind of work that it keeps off: `preemption`, `interrupts` or `softirq`.
+    /// Kind of work that it keeps off: `preemption`, `interrupts` or `softirq`; `call` where the kernel works for
+    /// a call that none and voluntary do not preempt.
     pub kind: &'static str,
     /// The function.
     pub function: String,

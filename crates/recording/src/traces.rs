@@ -8,7 +8,7 @@ use preemptlab_model::plain;
 use preemptlab_model::{Arch, CellId, SnapshotId};
 use preemptlab_trace::{
     Delays, FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout,
-    TraceError,
+    LongSection, TraceError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -393,8 +393,9 @@ fn is_whole(folder: &Path, id: CellId) -> bool {
 fn check(findings: &Findings) -> Result<(), &'static str> {
     /// Sums of a few times stay in range.
     const NS_MAX: u64 = u64::MAX >> 4;
-    let Findings { start_ns, end_ns, clock_offset_ns, bound, worst, delays, sections, .. } =
-        findings;
+    let Findings {
+        start_ns, end_ns, clock_offset_ns, bound, worst, delays, sections, longest, ..
+    } = findings;
     let closed = bound.iter().flat_map(|bound| &bound.longest);
     let mut stretches = closed.map(|closed| (closed.start_ns, closed.end_ns));
     let is_stretch = |(start_ns, end_ns)| start_ns <= end_ns && end_ns <= NS_MAX;
@@ -415,8 +416,14 @@ fn check(findings: &Findings) -> Result<(), &'static str> {
     if !delays.as_ref().is_none_or(Delays::is_possible) {
         return Err("it tells scheduling delays that cannot be");
     }
+    let parts = longest.iter().flat_map(|section| &section.parts);
+    if !parts.map(|part| part.ns).all(|ns| ns <= NS_MAX) {
+        return Err("it tells parts of sections that cannot be");
+    }
     let named = sections.iter().flat_map(|ranked| ranked.callers.iter().chain([&ranked.function]));
-    let mut names = named.chain(worst.as_ref().map(|worst| &worst.function));
+    let mut names = named
+        .chain(worst.as_ref().map(|worst| &worst.function))
+        .chain(longest.iter().flat_map(LongSection::names));
     if names.any(|name| name.contains(char::is_control)) {
         return Err("it names functions that cannot be");
     }

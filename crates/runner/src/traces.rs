@@ -6,7 +6,8 @@ use preemptlab_model::{CellInputs, FailureCause, Outcome, ProbeProcess};
 use preemptlab_protocol::Report;
 use preemptlab_recording::TraceFolder;
 use preemptlab_trace::{
-    Findings, Kernel, Target, TraceError, findings, opportunities, window, worst_instant,
+    Findings, Kernel, Target, TraceError, findings, long_sections, opportunities, window,
+    worst_instant,
 };
 
 use crate::{Backend, Cancel, Execution, RunError, Stop, Tracing};
@@ -136,11 +137,16 @@ fn read(
         stream.rewind()?;
         stream.try_clone()
     };
-    let window = window(report);
+    let window = window(&cell.job, report);
     let found = findings(stream()?, kernel, target, opportunities, window)?;
-    let worst = match &found.bound {
-        Some(bound) => worst_instant(stream, kernel, target, window, bound)?,
-        None => None,
-    };
-    Ok(Findings { worst, ..found })
+    Ok(match &found.bound {
+        Some(bound) => {
+            let worst = worst_instant(stream, kernel, target, window, bound)?;
+            Findings { worst, ..found }
+        }
+        None => {
+            let longest = long_sections(stream()?, kernel, &found.sections)?;
+            Findings { longest, ..found }
+        }
+    })
 }

@@ -35,14 +35,14 @@ impl Backend for Guest {
 
     fn execute(
         &self,
-        _: &CellInputs,
+        cell: &CellInputs,
         tracing: Option<Tracing<'_>>,
         _: &Cancel,
     ) -> Result<Execution, Stop> {
         self.executed.fetch_add(1, Ordering::Relaxed);
         if let Some(Tracing { mut out, .. }) = tracing {
             self.traced.fetch_add(1, Ordering::Relaxed);
-            let start_ms = window(&self.report).start_ns / 1_000_000 + 1;
+            let start_ms = window(&cell.job, &self.report).start_ns / 1_000_000 + 1;
             out.write_all(&testing::busy_from(start_ms, 20)).unwrap();
         }
         let message = Message::Done(self.report.clone());

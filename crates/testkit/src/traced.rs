@@ -64,12 +64,18 @@ impl Traced {
 /// Gives a cell a trace whose wakeups are in its window.
 pub fn trace(folder: &TraceFolder, cell: &CellRecord) {
     let Outcome::Completed { report, .. } = &cell.outcome else { panic!() };
-    let stream = busy_from(window(report).start_ns / 1_000_000 + 1, WAKEUPS);
+    let stream = busy_from(window(&cell.inputs.job, report).start_ns / 1_000_000 + 1, WAKEUPS);
     let kernel = Kernel::new(cell.inputs.snapshot.machine.arch, layout()).unwrap();
     let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let opportunities = opportunities(&cell.inputs.job, report);
-    let findings =
-        findings(stream.as_slice(), &kernel, target, opportunities, window(report)).unwrap();
+    let findings = findings(
+        stream.as_slice(),
+        &kernel,
+        target,
+        opportunities,
+        window(&cell.inputs.job, report),
+    )
+    .unwrap();
     let mut file = folder.scratch().unwrap();
     std::io::Write::write_all(&mut file, &stream).unwrap();
     folder.put(cell.id, &mut file, &findings).unwrap();

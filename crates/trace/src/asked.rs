@@ -1,5 +1,6 @@
 //! The questions to a job's trace: its window, and the places where its kernel may switch.
 
+use preemptlab_model::WORKS_AFTER_NS;
 use preemptlab_protocol::{Job, Report};
 
 use crate::{Opportunities, Window};
@@ -13,7 +14,16 @@ pub fn opportunities(job: &Job, report: &Report) -> Opportunities {
     }
 }
 
-/// Returns the window in which the probes ran.
-pub fn window(report: &Report) -> Window {
-    Window { start_ns: report.window.start_ns, end_ns: report.window.end_ns }
+/// Returns the window in which the probes ran. A job of one command that a signal ends has no probe: its window is
+/// the time in which that command works.
+pub fn window(job: &Job, report: &Report) -> Window {
+    let Window { start_ns, end_ns } =
+        Window { start_ns: report.window.start_ns, end_ns: report.window.end_ns };
+    if let ([command], [did]) = (&job.probes[..], &report.probes[..])
+        && let Some(end) = command.end
+    {
+        let at = |after_ns: u64| did.start_ns.saturating_add(after_ns).min(end_ns);
+        return Window { start_ns: at(WORKS_AFTER_NS), end_ns: at(end.after_ns) };
+    }
+    Window { start_ns, end_ns }
 }

@@ -106,7 +106,7 @@ impl Attribution {
                 found.known.insert(function);
             }
         }
-        found.ranked = ranking.finish();
+        found.ranked = ranking.finish(kernel);
         for ranked in &found.ranked {
             if found.changes.of(&ranked.function).is_some() {
                 found.known.insert(ranked.function.clone());

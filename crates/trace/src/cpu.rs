@@ -133,6 +133,8 @@ pub enum SectionKind {
     IrqsOff,
     /// Softirqs are served, which holds off nothing by itself.
     Softirq,
+    /// The kernel works for a task that none and voluntary do not preempt there; full and lazy do.
+    NotPreemptible,
 }
 
 /// Every CPU, and the tasks that they run.

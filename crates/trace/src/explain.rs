@@ -97,10 +97,24 @@ pub fn closed_timeline(
     kernel: &Kernel,
     closed: Closed,
 ) -> Result<Option<Timeline>, TraceError> {
+    Ok(closed_timelines(trace, kernel, vec![closed])?.pop())
+}
+
+/// Returns such timelines of several stretches, in their order.
+///
+/// # Errors
+///
+/// [`TraceError`]
+pub(crate) fn closed_timelines(
+    trace: impl Read,
+    kernel: &Kernel,
+    stretches: Vec<Closed>,
+) -> Result<Vec<Timeline>, TraceError> {
+    let last_ns = stretches.iter().map(|closed| closed.end_ns).max().unwrap_or(0);
     let task =
         Task { address: 0, pid: 0, tgid: 0, prio: -1, comm: "the most urgent task".to_owned() };
-    let wakeup = Wakeup {
-        task,
+    let wakeup = |closed: Closed| Wakeup {
+        task: task.clone(),
         ordinal: 0,
         cpu: closed.cpu,
         due_ns: closed.start_ns,
@@ -110,8 +124,8 @@ pub fn closed_timeline(
         switch_ns: closed.end_ns,
         user_ns: closed.end_ns,
     };
-    let end_ns = closed.end_ns.saturating_add(LAG_NS);
-    Ok(timelines_until(trace, kernel, vec![wakeup], end_ns)?.pop())
+    let wakeups = stretches.into_iter().map(wakeup).collect();
+    timelines_until(trace, kernel, wakeups, last_ns.saturating_add(LAG_NS))
 }
 
 /// Returns the timelines of wakeups of this trace, in the order of the wakeups.

@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bound::{Bound, Closures},
+    calls::Calls,
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
     delay::{Delays, Waits},
     explain::Window,
     kernel::Kernel,
+    long_section::LongSection,
     opportunity::{Opportunities, Seen},
     ranking::{Ranked, Ranking},
-    virtual_window::VirtualWindow,
+    virtual_window::{Edge, Edges, VirtualWindow},
     wakeup::{Target, Wakeups},
     worst_instant::WorstInstant,
 };
@@ -46,14 +48,19 @@ pub struct Findings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<Delays>,
     /// The sections between the due time of the probe's first wakeup and the end of its last, by function:
-    /// the longest maximum first. Every section that delayed one of these wakeups is among them.
+    /// the longest maximum first. Every section that delayed one of these wakeups is among them. Where no
+    /// wakeup of a probe was due in the window, those that ended in the window.
     pub sections: Vec<Ranked>,
+    /// The longest sections in detail, where no wakeup of a probe was due in the window.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub longest: Vec<LongSection>,
 }
 
 /// The version of [`Findings`]. The first one held the 200 functions with the longest sections, and none of
 /// those that delayed the probe's first wakeup; the second one neither 99.999 % of all instants nor the function
-/// of the worst; the third one no scheduling delays.
-pub const FINDINGS_FORMAT: u32 = 4;
+/// of the worst; the third one no scheduling delays; the fourth one no stretches of calls that are not preempted,
+/// and no sections where no probe was due.
+pub const FINDINGS_FORMAT: u32 = 5;
 
 /// The oldest version that can be read.
 pub const FINDINGS_FORMAT_MIN: u32 = 1;
@@ -76,6 +83,8 @@ pub fn findings(
     let mut ranking = Ranking::new();
     let mut closures = Closures::default();
     let mut waits = Waits::new(target.comm);
+    let mut calls = Calls::default();
+    let mut edges = Edges::default();
     let mut window_virtual = VirtualWindow::new(window);
     let (mut first_ns, mut last_ns) = (None, 0);
     let mut events = 0;
@@ -99,8 +108,19 @@ pub fn findings(
                     closures.probed(&wakeup);
                     ranking.probed(kernel, &wakeup);
                 }
-                ranking.ended(kernel, event.cpu, ended);
                 let is_inside = window_virtual.contains(event.ns);
+                match edges.pass(&window_virtual, event.ns) {
+                    Some(Edge::Begin) => ranking.begins(kernel),
+                    Some(Edge::End) => ranking.ends(kernel),
+                    None => {}
+                }
+                ranking.ended(kernel, event.cpu, ended);
+                if opportunities == Opportunities::Voluntary
+                    && let Some(stretch) = calls.look(kernel, &mut machine, &event)
+                {
+                    let call = Calls::name(kernel, &machine, stretch.call);
+                    ranking.not_preemptible(&call, event.cpu, stretch.since, event.ns);
+                }
                 waits.look(kernel, &mut machine, &event, is_inside);
                 if is_inside {
                     let seen = Seen::of(opportunities, kernel, &mut machine, &event);
@@ -109,7 +129,7 @@ pub fn findings(
             }
         }
     }
-    let sections = ranking.finish();
+    let sections = ranking.finish(kernel);
     Ok(Findings {
         format: FINDINGS_FORMAT,
         events,
@@ -121,5 +141,6 @@ pub fn findings(
         worst: None,
         delays: Some(waits.finish()),
         sections,
+        longest: Vec::new(),
     })
 }

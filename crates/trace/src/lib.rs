@@ -5,6 +5,7 @@ pub mod arch;
 mod asked;
 mod attribution;
 mod bound;
+mod calls;
 mod cause;
 mod census;
 mod change;
@@ -27,6 +28,7 @@ mod hostile;
 mod kernel;
 mod lanes;
 mod lengths;
+mod long_section;
 #[cfg(test)]
 mod long_waits;
 mod moved;
@@ -68,6 +70,7 @@ pub use lanes::{
     CpuLane, Instant, InstantKind, LANES_FORMAT, LaneState, Lanes, LeftOut, Section, Stretch,
     ThreadLane, lanes,
 };
+pub use long_section::{LongSection, Part, long_sections};
 pub use moved::{MovedTimer, moved_timers};
 pub use opportunity::Opportunities;
 pub use ranking::Ranked;

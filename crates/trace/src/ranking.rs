@@ -1,5 +1,5 @@
-//! The functions that keep preemption or interrupts off, or serve softirqs, ranked by their longest
-//! time.
+//! The functions that keep preemption or interrupts off, or serve softirqs, and the calls that the kernel
+//! does not leave, ranked by their longest time.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    cpu::{Ended, SectionKind},
+    cpu::{Ended, SectionKind, Since},
     kernel::Kernel,
     timeline::{blame, callers, is_wrapper},
     wakeup::Wakeup,
@@ -18,7 +18,8 @@ use crate::{
 pub struct Ranked {
     /// Kind of the sections.
     pub kind: SectionKind,
-    /// The function. Short sections of functions that take locks for others stay with these.
+    /// The function. Short sections of functions that take locks for others stay with these. Where the kernel
+    /// does not give way, it is the call that it works for, such as `munmap`.
     pub function: String,
     /// Callers of the function at its longest section, the nearest first.
     pub callers: Vec<String>,
@@ -30,6 +31,9 @@ pub struct Ranked {
     pub max_ns: u64,
     /// Start of the longest section, in virtual nanoseconds.
     pub max_start_ns: u64,
+    /// Index of the CPU of the longest section; findings of older traces have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cpu: Option<u32>,
 }
 
 /// Largest number of sections before the probe's first wakeup that are kept one by one.
@@ -40,8 +44,8 @@ const BEFORE_MAX: usize = 1 << 16;
 pub(crate) struct Ranking {
     names: Names,
     ranked: Sums,
-    /// The section that the last event has ended, until it is known whether its stack follows.
-    ended: Option<Ended>,
+    /// The section that the last event of a CPU has ended, until it is known whether its stack follows.
+    ended: Option<(u32, Ended)>,
     /// Sections since the probe's last wakeup. They count when there is another wakeup, so that
     /// programs after the measurement do not.
     pending: Sums,
@@ -49,10 +53,14 @@ pub(crate) struct Ranking {
     before: Option<Before>,
     /// Softirqs that were served one after the other, by CPU.
     bursts: BTreeMap<u32, Burst>,
+    /// Whether the trace has come to the window.
+    has_begun: bool,
+    /// Sections of the window, once it is over and no wakeup has come.
+    whole: Option<Sums>,
 }
 
 /// Sections by the place of their kind and function, see [`place`].
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sums {
     by_place: Vec<Option<Sum>>,
     /// The places that have a sum.
@@ -97,8 +105,12 @@ impl Sums {
 }
 
 /// Kinds of sections, in the order of their places.
-const KINDS: [SectionKind; 3] =
-    [SectionKind::PreemptOff, SectionKind::IrqsOff, SectionKind::Softirq];
+const KINDS: [SectionKind; 4] = [
+    SectionKind::PreemptOff,
+    SectionKind::IrqsOff,
+    SectionKind::Softirq,
+    SectionKind::NotPreemptible,
+];
 
 /// Returns the place of the sections of a kind of the function whose name has this number.
 fn place(kind: SectionKind, name: u32) -> u32 {
@@ -112,8 +124,17 @@ struct Sum {
     total_ns: u64,
     max_ns: u64,
     max_start_ns: u64,
+    max_cpu: u32,
     /// Callers at the longest section.
     callers: Vec<String>,
+}
+
+impl Sum {
+    /// Returns one section, whose callers are not known.
+    fn one(cpu: u32, start_ns: u64, ns: u64) -> Self {
+        let (count, callers) = (1, Vec::new());
+        Self { count, total_ns: ns, max_ns: ns, max_start_ns: start_ns, max_cpu: cpu, callers }
+    }
 }
 
 /// Sections before the end of the probe's first wakeup. Only those that end after it was due delayed it:
@@ -131,6 +152,20 @@ struct Before {
 type Section = (u32, Sum);
 
 impl Before {
+    /// Forgets the sections so far, which ended before the window.
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Returns all sections that are not forgotten.
+    fn all(&self) -> Sums {
+        let mut sums = self.earlier.clone();
+        for (_, (place, sum)) in &self.last {
+            sums.add(*place, sum.clone());
+        }
+        sums
+    }
+
     fn push(&mut self, end_ns: u64, section: Section) {
         if self.last.len() == BEFORE_MAX
             && let Some((end_ns, section)) = self.last.pop_front()
@@ -169,6 +204,14 @@ impl Names {
             names.push(name.clone());
             (names.len() - 1) as u32
         })
+    }
+
+    /// Returns the number of a name.
+    fn named(&mut self, name: &str) -> u32 {
+        match self.numbers.get(name) {
+            Some(number) => *number,
+            None => self.number(name.to_owned()),
+        }
     }
 
     /// Returns the number of the function to blame for a section, and its callers. `is_known` says of a
@@ -219,19 +262,49 @@ impl Ranking {
         Self { before: Some(Before::default()), ..Self::default() }
     }
 
+    /// Takes note of the window's begin: no section that ended before it counts.
+    pub fn begins(&mut self, kernel: &Kernel) {
+        self.settle(kernel);
+        self.has_begun = true;
+        if let Some(before) = &mut self.before {
+            before.clear();
+        }
+    }
+
+    /// Takes note of the window's end. Of a window without a wakeup of a probe all sections count.
+    pub fn ends(&mut self, kernel: &Kernel) {
+        if self.before.is_none() {
+            return;
+        }
+        self.settle(kernel);
+        self.whole = self.before.as_ref().filter(|_| self.has_begun).map(Before::all);
+    }
+
     /// Takes note of a wakeup of the probe.
     pub fn probed(&mut self, kernel: &Kernel, wakeup: &Wakeup) {
-        // No stack follows the event before this one.
-        if let Some(ended) = self.ended.take() {
-            self.count(kernel, ended, &[]);
-        }
-        for burst in std::mem::take(&mut self.bursts).into_values() {
-            self.count(kernel, burst.whole, &[]);
-        }
+        self.settle(kernel);
         match self.before.take() {
             Some(before) => self.ranked.take_in(&mut before.since(wakeup.due_ns)),
             None => self.ranked.take_in(&mut self.pending),
         }
+    }
+
+    /// Counts the sections that have ended.
+    fn settle(&mut self, kernel: &Kernel) {
+        // No stack follows the last event any more.
+        if let Some((cpu, ended)) = self.ended.take() {
+            self.count(kernel, cpu, ended, &[]);
+        }
+        for (cpu, burst) in std::mem::take(&mut self.bursts) {
+            self.count(kernel, cpu, burst.whole, &[]);
+        }
+    }
+
+    /// Takes note of a stretch in which the kernel worked for a call and did not give way.
+    pub fn not_preemptible(&mut self, call: &str, cpu: u32, since: Since, end_ns: u64) {
+        let name = self.names.named(call);
+        let ns = end_ns.saturating_sub(since.ns);
+        self.add(place(SectionKind::NotPreemptible, name), end_ns, Sum::one(cpu, since.ns, ns));
     }
 
     /// Takes note of the section that an event of a CPU has ended, if it has ended one.
@@ -243,8 +316,9 @@ impl Ranking {
             }
             ended => ended,
         };
-        if let Some(before) = std::mem::replace(&mut self.ended, ended) {
-            self.count(kernel, before, &[]);
+        let before = std::mem::replace(&mut self.ended, ended.map(|ended| (cpu, ended)));
+        if let Some((cpu, before)) = before {
+            self.count(kernel, cpu, before, &[]);
         }
     }
 
@@ -261,27 +335,35 @@ impl Ranking {
             _ => {
                 let before = self.bursts.insert(cpu, Burst { whole: softirq, longest_ns: ns });
                 if let Some(burst) = before {
-                    self.count(kernel, burst.whole, &[]);
+                    self.count(kernel, cpu, burst.whole, &[]);
                 }
             }
         }
     }
 
     pub fn stack(&mut self, kernel: &Kernel, words: &[u64]) {
-        if let Some(ended) = self.ended.take() {
-            self.count(kernel, ended, words);
+        if let Some((cpu, ended)) = self.ended.take() {
+            self.count(kernel, cpu, ended, words);
         }
     }
 
     /// Returns the ranking, the longest maximum first.
-    pub fn finish(self) -> Vec<Ranked> {
+    pub fn finish(mut self, kernel: &Kernel) -> Vec<Ranked> {
+        if self.before.is_some() && self.whole.is_none() {
+            self.ends(kernel);
+        }
+        let sums = match &self.before {
+            Some(_) => self.whole.unwrap_or_default(),
+            None => self.ranked,
+        };
         let names = self.names.names;
-        let sums = self.ranked.by_place.into_iter().enumerate();
+        let sums = sums.by_place.into_iter().enumerate();
         let ranked = sums.filter_map(|(place, sum)| {
-            let Sum { count, total_ns, max_ns, max_start_ns, callers } = sum?;
+            let Sum { count, total_ns, max_ns, max_start_ns, max_cpu, callers } = sum?;
             let (name, kind) = (place / KINDS.len(), KINDS[place % KINDS.len()]);
             let function = names[name].clone();
-            Some(Ranked { kind, function, callers, count, total_ns, max_ns, max_start_ns })
+            let max_cpu = Some(max_cpu);
+            Some(Ranked { kind, function, callers, count, total_ns, max_ns, max_start_ns, max_cpu })
         });
         let mut ranked: Vec<Ranked> = ranked.collect();
         ranked
@@ -289,7 +371,7 @@ impl Ranking {
         ranked
     }
 
-    fn count(&mut self, kernel: &Kernel, ended: Ended, words: &[u64]) {
+    fn count(&mut self, kernel: &Kernel, cpu: u32, ended: Ended, words: &[u64]) {
         let Ended { kind, since, end_ns, .. } = ended;
         let ns = end_ns.saturating_sub(since.ns);
         let Self { names, ranked, pending, before, .. } = self;
@@ -301,10 +383,13 @@ impl Ranking {
             before.is_none() && (is_shorter(pending, function) || is_shorter(ranked, function))
         };
         let (function, callers) = names.blamed(kernel, ended, words, is_known);
-        let sum = Sum { count: 1, total_ns: ns, max_ns: ns, max_start_ns: since.ns, callers };
-        match before {
-            Some(before) => before.push(end_ns, (place(kind, function), sum)),
-            None => pending.add(place(kind, function), sum),
+        self.add(place(kind, function), end_ns, Sum { callers, ..Sum::one(cpu, since.ns, ns) });
+    }
+
+    fn add(&mut self, place: u32, end_ns: u64, section: Sum) {
+        match &mut self.before {
+            Some(before) => before.push(end_ns, (place, section)),
+            None => self.pending.add(place, section),
         }
     }
 }
@@ -318,7 +403,15 @@ mod tests {
     };
 
     fn ranked(wakeups: u64, window: Window) -> Vec<Ranked> {
-        let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
+        ranked_of(PROBE, wakeups, window)
+    }
+
+    fn is_section(ranked: &&Ranked) -> bool {
+        (ranked.kind, ranked.function.as_str()) == (SectionKind::PreemptOff, "do_nanosleep")
+    }
+
+    fn ranked_of(comm: &str, wakeups: u64, window: Window) -> Vec<Ranked> {
+        let target = Target { comm, is_realtime: true, first_waits: true };
         let all = Opportunities::Everywhere;
         findings(busy(wakeups).as_slice(), &kernel(), target, all, window).unwrap().sections
     }
@@ -327,22 +420,32 @@ mod tests {
     /// last wakeup those that ended behind the window count as well.
     #[test]
     fn each_section_that_delayed_a_wakeup_counts() {
-        let is_section = |it: &&Ranked| {
-            (it.kind, it.function.as_str()) == (SectionKind::PreemptOff, "do_nanosleep")
-        };
         for (wakeups, end_ns) in [(1, u64::MAX), (3, u64::MAX), (3, 3_000_010)] {
             let ranked = ranked(wakeups, Window { start_ns: 0, end_ns });
-            let section = ranked.iter().find(is_section).unwrap();
+            let section = ranked.iter().find(|it| is_section(it)).unwrap();
             assert_eq!((section.count, section.max_ns), (wakeups, 60_000), "{ranked:?}");
         }
         let first = ranked(1, Window { start_ns: 0, end_ns: u64::MAX });
         assert!(first.iter().all(|it| it.max_start_ns + it.max_ns > 1_000_000), "{first:?}");
-        assert!(ranked(1, Window { start_ns: 2_000_000, end_ns: u64::MAX }).is_empty());
+    }
+
+    /// Where no wakeup was due in the window, the sections that ended in it count, and no other.
+    #[test]
+    fn a_window_without_a_wakeup_has_its_own_sections() {
+        let count = |start_ns, end_ns| -> u64 {
+            let window = Window { start_ns, end_ns };
+            let ranked = ranked_of("nobody", 3, window);
+            ranked.iter().filter(|it| is_section(it)).map(|it| it.count).sum()
+        };
+        assert_eq!(count(0, u64::MAX), 3);
+        assert_eq!(count(1_500_000, u64::MAX), 2);
+        assert_eq!(count(1_500_000, 2_500_000), 1);
+        let of_probe = ranked(1, Window { start_ns: 2_000_000, end_ns: u64::MAX });
+        assert!(of_probe.iter().all(|it| it.max_start_ns + it.max_ns >= 2_000_000));
     }
 
     fn section(number: u64) -> Section {
-        let (count, total_ns, max_ns, max_start_ns) = (1, number, number, number);
-        let sum = Sum { count, total_ns, max_ns, max_start_ns, callers: Vec::new() };
+        let sum = Sum { max_start_ns: number, ..Sum::one(0, number, number) };
         (place(SectionKind::IrqsOff, (number % 3) as u32), sum)
     }
 

@@ -38,6 +38,33 @@ impl VirtualWindow {
     }
 }
 
+/// Begin or end of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edge {
+    Begin,
+    End,
+}
+
+/// The edges of a window that a trace has not passed yet. Events of one CPU may follow later ones of another,
+/// and pass each edge once all the same.
+#[derive(Debug, Default)]
+pub(crate) struct Edges {
+    passed: Option<Edge>,
+}
+
+impl Edges {
+    /// Returns the edge that an event is the first to pass.
+    pub fn pass(&mut self, window: &VirtualWindow, ns: u64) -> Option<Edge> {
+        let edge = match self.passed {
+            None if window.contains(ns) => Edge::Begin,
+            Some(Edge::Begin) if window.shifted.end_ns < ns => Edge::End,
+            _ => return None,
+        };
+        self.passed = Some(edge);
+        Some(edge)
+    }
+}
+
 /// Returns the time by which virtual time is ahead of `CLOCK_MONOTONIC`, if the event tells it, in
 /// nanoseconds.
 fn clock_offset_ns(kernel: &Kernel, event: &Event) -> Option<i64> {

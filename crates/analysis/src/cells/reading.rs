@@ -157,6 +157,7 @@ fn section(ranked: Ranked) -> Section {
         SectionKind::PreemptOff => "preemption",
         SectionKind::IrqsOff => "interrupts",
         SectionKind::Softirq => "softirq",
+        SectionKind::NotPreemptible => "call",
     };
     Section { kind, function, callers, count, max_ns, total_ns }
 }

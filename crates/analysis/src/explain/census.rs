@@ -89,8 +89,14 @@ impl CensusConfiguration {
             let probe = ProbeProcess::of(&cell.inputs.job);
             let probe = probe.as_ref().map(|probe| target(probe, false));
             let stream = Traced::stream(recording, cell)?;
-            let of_cell = census(stream, &kernel, probe, opportunities, window(&cell.report))
-                .map_err(|error| recording.explained().unreadable(cell.id, error))?;
+            let of_cell = census(
+                stream,
+                &kernel,
+                probe,
+                opportunities,
+                window(&cell.inputs.job, &cell.report),
+            )
+            .map_err(|error| recording.explained().unreadable(cell.id, error))?;
             all.add(of_cell);
         }
         if all.unknown > 0 {

@@ -138,7 +138,7 @@ impl<'a> Confirmation<'a> {
     pub fn take(&mut self, mut again: File) -> Result<()> {
         let Some(moved) = self.tried.take() else { return Ok(()) };
         // The cell goes another way from there on, and may end at another time.
-        let whole = Window { end_ns: u64::MAX, ..window(&self.cell.report) };
+        let whole = Window { end_ns: u64::MAX, ..window(&self.cell.inputs.job, &self.cell.report) };
         let target = target(&self.probe, false);
         let all = wakeups(&again, &self.kernel, target, whole)?;
         let Some(wakeup) = met(&moved, all) else { return Ok(()) };

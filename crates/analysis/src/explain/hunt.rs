@@ -194,7 +194,7 @@ impl Hunt {
         };
         let cell = &self.cells[cell];
         // The cell goes another way from there on, and may end at another time.
-        let whole = Window { end_ns: u64::MAX, ..window(&cell.report) };
+        let whole = Window { end_ns: u64::MAX, ..window(&cell.inputs.job, &cell.report) };
         let target = target(&self.probe, false);
         let all = wakeups(&again, &self.kernel, target, whole)?;
         let Some(wakeup) = met(&moved, all) else { return Ok(()) };

@@ -107,7 +107,7 @@ impl<'a> Responses<'a> {
         let traced = Traced::new(recording, cell)?;
         let findings = recording.explained().findings(cell.id)?;
         let offset_ns = findings.map_or(0, |findings| findings.clock_offset_ns);
-        let Window { start_ns, end_ns } = window(&cell.report);
+        let Window { start_ns, end_ns } = window(&cell.inputs.job, &cell.report);
         let window = Window {
             start_ns: start_ns.saturating_add_signed(offset_ns),
             end_ns: end_ns.saturating_add_signed(offset_ns),

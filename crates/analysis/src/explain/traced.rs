@@ -44,7 +44,7 @@ impl<'a> Traced<'a> {
     /// When the trace cannot be read.
     pub fn wakeups(&self, probe: &ProbeProcess, is_fair: bool) -> Result<Vec<Wakeup>> {
         let stream = Self::stream(self.recording, self.cell)?;
-        let window = window(&self.cell.report);
+        let window = window(&self.cell.inputs.job, &self.cell.report);
         wakeups(stream, &self.kernel, target(probe, is_fair), window)
             .map_err(|error| self.unreadable(error))
     }

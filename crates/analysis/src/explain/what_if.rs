@@ -136,7 +136,7 @@ impl<'a> Patched<'a> {
         let traced = Traced::new(recording, cell)?;
         let probe = probe(cell)?;
         let target = target(&probe, false);
-        let window = window(&cell.report);
+        let window = window(&cell.inputs.job, &cell.report);
         let opportunities = opportunities(&cell.inputs.job, &cell.report);
         let mut changes = Changes::default();
         what_if.iter().for_each(|change| change.add_to(&mut changes));

@@ -33,6 +33,7 @@ pub fn ranking_table(ranking: &Ranking) -> Table {
                 SectionKind::PreemptOff => "preemption",
                 SectionKind::IrqsOff => "interrupts",
                 SectionKind::Softirq => "(softirq)",
+                SectionKind::NotPreemptible => "(call)",
             };
             let callers = ranked.callers.iter().take(2).map(|caller| format!(" < {caller}"));
             table.row([
@@ -65,7 +66,8 @@ pub fn ranking_table(ranking: &Ranking) -> Table {
     }
     table.notes.push(
         "Virtual time. A section that takes a lock for a caller counts for the caller where it \
-         is longer than 5 us."
+         is longer than 5 us. (call): the kernel works for this call, and none and voluntary do not \
+         preempt it."
             .to_owned(),
     );
     table

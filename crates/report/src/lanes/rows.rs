@@ -108,7 +108,7 @@ fn thread_row<'a>(lane: &ThreadLane, panel: &LanesPanel<'_>, end_ns: u64, cell_n
         let look = match section.kind {
             SectionKind::PreemptOff => Look::PreemptOff,
             SectionKind::IrqsOff => Look::IrqsOff,
-            SectionKind::Softirq => return None,
+            SectionKind::Softirq | SectionKind::NotPreemptible => return None,
         };
         span(panel, end_ns, section.start_ns, section.end_ns, look, String::new())
     });

@@ -37,7 +37,8 @@ impl Timelines {
         let Some(events) = stream()? else { return Ok(None) };
         let ProbeProcess { comm, first_waits } = &probe;
         let target = Target { comm, is_realtime: true, first_waits: *first_waits };
-        let all = wakeups(events, kernel, target, window(report)).map_err(unreadable)?;
+        let all = wakeups(events, kernel, target, window(&record.inputs.job, report))
+            .map_err(unreadable)?;
         let Some(events) = stream()? else { return Ok(None) };
         let drawn = timelines(events, kernel, worst(all, 1)).map_err(unreadable)?;
         Ok(drawn.first().map(|timeline| {

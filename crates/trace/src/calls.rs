@@ -1,0 +1,113 @@
+//! The calls that a kernel under none or voluntary does not leave.
+
+use std::borrow::Cow;
+
+use crate::{
+    cpu::{Cpu, Frame, Machine, Since},
+    decode::Event,
+    kernel::Kernel,
+    opportunity::{Opportunities, Seen},
+};
+
+/// Work of the kernel for a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// A system call, by its number.
+    Syscall(u32),
+    /// An exception, by its probe.
+    Exception(u32),
+    /// A kernel thread, or a new task on its way to user space, by the address of the task.
+    Thread(u64),
+}
+
+/// A stretch in which the scheduler could not switch, and would have been able to under full.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    /// The call at the first instant at which it would have been able to.
+    pub call: Call,
+    /// Instant and place at which the stretch began.
+    pub since: Since,
+}
+
+/// Collector of such stretches: the open one of each CPU.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    cpus: Vec<Option<(Since, Option<Call>)>>,
+}
+
+impl Calls {
+    /// Looks at an event after the machine has followed it. Returns the stretch that it ends.
+    pub fn look(
+        &mut self,
+        kernel: &Kernel,
+        machine: &mut Machine,
+        event: &Event,
+    ) -> Option<Stretch> {
+        let seen = Seen::of(Opportunities::Voluntary, kernel, machine, event);
+        let under_full = Seen::of(Opportunities::Everywhere, kernel, machine, event);
+        let place = event.cpu as usize;
+        if place >= self.cpus.len() {
+            self.cpus.resize(place + 1, None);
+        }
+        let open = &mut self.cpus[place];
+        let ended = open.take_if(|_| seen.is_opportunity());
+        if seen.is_closed {
+            let here = Since { ns: event.ns, address: event.site.address };
+            let (_, call) = open.get_or_insert((here, None));
+            if call.is_none() && !under_full.is_closed {
+                *call = called(machine.cpu(event.cpu));
+            }
+        }
+        let (since, call) = ended?;
+        Some(Stretch { call: call?, since })
+    }
+
+    /// Returns the name of a call: `munmap`, `page_fault`, `thread kswapd`.
+    pub fn name<'a>(kernel: &'a Kernel, machine: &Machine, call: Call) -> Cow<'a, str> {
+        match call {
+            Call::Syscall(number) => match (kernel.arch().syscall)(number) {
+                Some(name) => name.into(),
+                None => format!("syscall {number}").into(),
+            },
+            Call::Exception(probe) => kernel.tracepoint(probe).name.as_str().into(),
+            Call::Thread(task) => match machine.task(task) {
+                Some(task) => format!("thread {}", program(&task.comm)).into(),
+                None => "thread".into(),
+            },
+        }
+    }
+}
+
+/// Returns the outermost work of the kernel for a CPU's task.
+fn called(cpu: &Cpu) -> Option<Call> {
+    cpu.frames.iter().find_map(|frame| match *frame {
+        Frame::Syscall(number) => Some(Call::Syscall(number)),
+        Frame::Entry { probe, is_exception: true, .. } => Some(Call::Exception(probe)),
+        Frame::Thread => Some(Call::Thread(cpu.task)),
+        Frame::Entry { .. } | Frame::Softirq(_) => None,
+    })
+}
+
+/// Returns what threads of one purpose have in common in their names: `kworker` of `kworker/0:1`, `kswapd` of
+/// `kswapd0`.
+fn program(comm: &str) -> &str {
+    let name = comm.split(['/', ':']).next().unwrap_or_default();
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_one_purpose_have_one_name() {
+        for (comm, name) in [
+            ("kworker/0:1", "kworker"),
+            ("kswapd0", "kswapd"),
+            ("jbd2/ram0-8", "jbd"),
+            ("stress-ng-fork", "stress-ng-fork"),
+        ] {
+            assert_eq!(program(comm), name);
+        }
+    }
+}
