@@ -5,6 +5,7 @@
 //! depends on no crate that executes.
 
 pub mod advice;
+mod atlas;
 pub mod available;
 pub mod bisection;
 pub mod boot_kernels;
@@ -36,6 +37,7 @@ pub mod verification;
 pub mod wakeup;
 mod what_if;
 
+pub use atlas::{Atlas, AtlasCell, AtlasConfiguration, AtlasLoad, AtlasSection, Class, Longest};
 pub use cells::{Cells, Keep};
 pub use compared::{Compared, GivenRule, Notice, comparison, margins};
 pub use error::{Error, Result};

@@ -137,6 +137,23 @@ pub enum SectionKind {
     NotPreemptible,
 }
 
+impl SectionKind {
+    /// Every kind, in order.
+    pub const ALL: [Self; 4] =
+        [Self::PreemptOff, Self::IrqsOff, Self::Softirq, Self::NotPreemptible];
+
+    /// Returns the work that a section keeps off: `preemption`, `interrupts`; `softirq`, and `call` where the
+    /// kernel works for a call that is not preempted.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PreemptOff => "preemption",
+            Self::IrqsOff => "interrupts",
+            Self::Softirq => "softirq",
+            Self::NotPreemptible => "call",
+        }
+    }
+}
+
 /// Every CPU, and the tasks that they run.
 #[derive(Debug, Default)]
 pub struct Machine {

@@ -105,12 +105,7 @@ impl Sums {
 }
 
 /// Kinds of sections, in the order of their places.
-const KINDS: [SectionKind; 4] = [
-    SectionKind::PreemptOff,
-    SectionKind::IrqsOff,
-    SectionKind::Softirq,
-    SectionKind::NotPreemptible,
-];
+const KINDS: [SectionKind; 4] = SectionKind::ALL;
 
 /// Returns the place of the sections of a kind of the function whose name has this number.
 fn place(kind: SectionKind, name: u32) -> u32 {

@@ -6,7 +6,7 @@ use preemptlab_model::{
     MetricName, ModeFile, NoResult, Outcome, Planned, PlannedCell, PreemptMode, Section,
 };
 use preemptlab_recording::RecordingError;
-use preemptlab_trace::{Bound, Curve, Delay, Delays, Findings, Ranked, SectionKind};
+use preemptlab_trace::{Bound, Curve, Delay, Delays, Findings, LongSection, Ranked};
 use preemptlab_workload::{Latency, Measurements};
 
 use super::{Keep, parallel};
@@ -19,6 +19,8 @@ pub struct Reading {
     pub latencies: Vec<Latency>,
     /// Instants that are later than each latency; empty where they were not measured.
     pub curve: Curve,
+    /// The longest sections in detail; empty unless the caller asks for sections, and beside a probe.
+    pub longest: Vec<LongSection>,
 }
 
 /// Reads every planned cell of recordings, in the order of their plans; the files are read on
@@ -89,8 +91,10 @@ fn reading(
     let each = latencies.iter();
     cell.samples = each.map(|latency| (latency.of.clone(), latency.histogram.count())).collect();
     let mut curve = Curve::default();
-    if let Some(Findings { bound, worst, delays, sections, .. }) = findings {
+    let mut long_sections = Vec::new();
+    if let Some(Findings { bound, worst, delays, sections, longest, .. }) = findings {
         if keep == Keep::Sections {
+            long_sections = longest;
             cell.sections = Some(sections.into_iter().map(section).collect());
         }
         let reported_us = cell.reported_us().unwrap_or(0.0);
@@ -112,7 +116,7 @@ fn reading(
             }
         }
     }
-    Reading { cell, latencies, curve }
+    Reading { cell, latencies, curve, longest: long_sections }
 }
 
 /// Returns a cell with the data of its plan and its record.
@@ -153,12 +157,7 @@ fn observed(outcome: &Outcome) -> Option<PreemptMode> {
 
 fn section(ranked: Ranked) -> Section {
     let Ranked { kind, function, callers, count, total_ns, max_ns, .. } = ranked;
-    let kind = match kind {
-        SectionKind::PreemptOff => "preemption",
-        SectionKind::IrqsOff => "interrupts",
-        SectionKind::Softirq => "softirq",
-        SectionKind::NotPreemptible => "call",
-    };
+    let kind = kind.as_str();
     Section { kind, function, callers, count, max_ns, total_ns }
 }
 

@@ -30,10 +30,8 @@ pub fn ranking_table(ranking: &Ranking) -> Table {
         table.span(Cell::from(format!("{configuration} {workload}, {cells} cell{plural}")));
         for ranked in sections.iter().take(SHOWN) {
             let what = match ranked.kind {
-                SectionKind::PreemptOff => "preemption",
-                SectionKind::IrqsOff => "interrupts",
-                SectionKind::Softirq => "(softirq)",
-                SectionKind::NotPreemptible => "(call)",
+                SectionKind::PreemptOff | SectionKind::IrqsOff => ranked.kind.as_str().to_owned(),
+                kind => format!("({})", kind.as_str()),
             };
             let callers = ranked.callers.iter().take(2).map(|caller| format!(" < {caller}"));
             table.row([

@@ -18,7 +18,7 @@ pub struct ExportedCell {
 impl ExportedCell {
     /// Names the recording of a cell that was read.
     pub(crate) fn new(reading: Reading, run: &str) -> Self {
-        let Reading { cell, latencies, curve } = reading;
+        let Reading { cell, latencies, curve, .. } = reading;
         // Workloads count latencies in whole microseconds.
         let probes = latencies.into_iter().map(|latency| Probe {
             of: latency.of,
