@@ -1,6 +1,6 @@
 /// Line of an experiment or a `workload.toml` for each key that takes a value, as an example where
 /// a value is missing.
-const EXAMPLES: [&str; 33] = [
+const EXAMPLES: [&str; 36] = [
     "format = 1",
     "name = \"mine\"",
     "description = \"does preemption cost throughput here?\"",
@@ -34,6 +34,9 @@ const EXAMPLES: [&str; 33] = [
     "from = \"sign.stdout\"",
     "pattern = '^rsa .* ([\\d.]+)$'",
     "policy = \"fifo:50\"",
+    "stressor = \"matrix\"",
+    "stressors = [\"mmap\", \"fork\"]",
+    "without = [\"clone\"]",
 ];
 
 /// Returns the example of a key's value.

@@ -141,6 +141,7 @@ impl Experiment {
         let mut experiment: Self =
             toml::from_str(text).map_err(|error| SpecError::new(text, &error))?;
         name_machine(text, &mut experiment)?;
+        experiment.workload = each_alone(text, experiment.workload)?;
         experiment.check(text)?;
         Ok(experiment)
     }
@@ -216,6 +217,13 @@ impl Experiment {
                 "workload",
                 "there is no workload",
                 "add a table such as [workload.hackbench]",
+            );
+        }
+        if self.workload.values().any(|workload| workload.listed().is_some()) {
+            return refuse(
+                "workload",
+                "a list of stressors is no workload of a recording",
+                "a recording has a workload for each of them",
             );
         }
         let has_no_path = |workload: &Workload| match workload {
@@ -303,6 +311,48 @@ impl Experiment {
         let is_it = |cost: &&CostSource| Some(cost.name()) == machine.map(Name::as_str);
         self.factors.machine.iter().find(is_it).unwrap_or(&self.machine.prices)
     }
+}
+
+/// Puts a workload for each stressor, `NAME-STRESSOR`, in the place of a list of stressors.
+fn each_alone(
+    text: &str,
+    workloads: IndexMap<Name, Workload>,
+) -> Result<IndexMap<Name, Workload>, SpecError> {
+    let mut alone = IndexMap::new();
+    for (name, workload) in workloads {
+        let refuse = |message, help| {
+            let tables =
+                [format!("[workload.{name}]"), format!("[workload.\"{name}\"]"), name.to_string()];
+            let table = tables.iter().find(|table| text.contains(*table));
+            Err(SpecError::at(text, table.map_or("workload", String::as_str), message, help))
+        };
+        let Some(listed) = workload.listed() else {
+            if alone.insert(name.clone(), workload).is_some() {
+                return refuse(same_name(&name), RENAME);
+            }
+            continue;
+        };
+        for (end, workload) in listed {
+            let named = format!("{name}-{end}");
+            let Ok(named) = named.parse::<Name>() else {
+                let message = format!("the workload `{named}` would have too long a name");
+                return refuse(message, "give the list a shorter name");
+            };
+            if alone.contains_key(&named) {
+                return refuse(same_name(&named), RENAME);
+            }
+            alone.insert(named, workload);
+        }
+    }
+    Ok(alone)
+}
+
+/// Remedy where two workloads have one name.
+const RENAME: &str =
+    "a list of stressors has a workload NAME-STRESSOR for each: rename one of both";
+
+fn same_name(name: &Name) -> String {
+    format!("two workloads have the name `{name}`")
 }
 
 /// Gives an experiment that names no machine the default one, and refuses one that names it twice. A
@@ -594,6 +644,52 @@ kind = "cyclictest-hackbench"
             error("kind = \"cyclictest-hackbench\"", "kind = \"cyclictest-hackbench\"\ngruops = 2");
         assert!(error.line >= 9, "{error}");
         assert_eq!(error.help.as_deref(), Some("did you mean `groups`?"));
+    }
+
+    #[test]
+    fn a_list_of_stressors_has_a_workload_for_each() {
+        let of = |table: &str| Experiment::parse(&SMALL.replace("[workload.hackbench]", table));
+        let list =
+            |keys: &str| format!("[workload.os]\nkind = \"stress-ng\"\n{keys}\n[workload.x]");
+        let names = |experiment: &Experiment| {
+            experiment.workload.keys().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let experiment = of(&list("stressors = [\"mmap\", \"fork\"]")).unwrap();
+        assert_eq!(names(&experiment), ["os-mmap", "os-fork", "x"]);
+        assert_eq!(experiment.cells(), Some(3 * 2 * 5));
+        let json = serde_json::to_string(&experiment).unwrap();
+        assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment);
+        let all = of(&list("stressors = \"class:os\"\nwithout = [\"clone\"]")).unwrap();
+        assert_eq!(all.workload.len(), 256 + 1);
+        for (table, line, said) in [
+            (
+                list("stressors = [\"mmap\"]").replace(".x]", ".os-mmap]"),
+                12,
+                "two workloads have the name `os-mmap`",
+            ),
+            (list("stressors = \"class:io\""), 11, "or a class: \"class:os\""),
+            (list("stressors = [\"mmap\"]\nwithout = [\"fork\"]"), 9, "`without` names `fork`"),
+            (
+                list("stressors = [\"mmap\"]").replace(".os]", &format!(".{}]", "o".repeat(60))),
+                9,
+                "too long a name",
+            ),
+        ] {
+            let error = of(&table).unwrap_err();
+            assert!(error.message.contains(said) && error.line == line, "{table}: {error}");
+        }
+    }
+
+    /// What a stranger wrote into a recording.
+    #[test]
+    fn a_recording_has_no_list_of_stressors() {
+        let json = serde_json::to_string(&Experiment::parse(SMALL).unwrap()).unwrap();
+        let list = json.replace(
+            "{\"kind\":\"cyclictest-hackbench\"",
+            "{\"kind\":\"stress-ng\",\"stressors\":[\"mmap\"]},\"x\":{\"kind\":\"cyclictest-hackbench\"",
+        );
+        let experiment: Experiment = serde_json::from_str(&list).unwrap();
+        assert!(experiment.check_again().unwrap_err().contains("a list of stressors"));
     }
 
     #[test]

@@ -81,6 +81,9 @@ fn judged<'a>(
     resolved: &'a Resolved,
     factors: &Factors,
 ) -> Result<&'a Kernel, String> {
+    if let Some(reason) = experiment.workload[factors.workload.as_str()].left_out() {
+        return Err(reason);
+    }
     let kernel = runnable(experiment, resolved, factors)?;
     let config = resolved.configs.get(&factors.kernel);
     let line = line(experiment, resolved.backend, factors);
@@ -442,6 +445,20 @@ mod tests {
             reason.contains("has 2048 characters") && reason.contains("keeps 2047"),
             "{reason}"
         );
+    }
+
+    #[test]
+    fn a_stressor_that_is_left_out_keeps_its_cells() {
+        let mut experiment = experiment();
+        let workload = "{\"kind\":\"stress-ng\",\"stressor\":\"cpu-online\",\"window\":\"250ms\"}";
+        experiment.workload["hackbench"] = serde_json::from_str(workload).unwrap();
+        let plan = plan(&experiment, &resolved());
+        let reasons = plan.cells.iter().filter(|cell| match &cell.planned {
+            Planned::Unavailable { reason } => reason.contains("cpu-online is not executed: it"),
+            Planned::Execute(_) => false,
+        });
+        assert_eq!(reasons.count(), 2 * 2 * 2 * 2);
+        assert_eq!(laid_out(&experiment, &resolved()).executable().len(), 4 + 8);
     }
 
     /// An earlier version planned cells that this one knows to be unavailable.

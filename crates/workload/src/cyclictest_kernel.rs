@@ -1,6 +1,6 @@
 use preemptlab_model::{Metric, MetricName, Platform, VirtualDuration};
 use preemptlab_protocol::{CommandSignal, EndSignal, LoadStart, Report};
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     MeasureError, Measurements, MetricNames, WindowTime,
@@ -11,8 +11,9 @@ use crate::{
     phase::Phases,
     probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
-    stress_ng::{self, is_stressor},
+    stress_ng,
     stress_ng_yaml::Stressed,
+    stressors,
 };
 
 /// Wakeup latency and throughput beside work that keeps the kernel busy: memory, processes, files, sockets.
@@ -39,14 +40,6 @@ pub struct CyclictestKernel {
 /// - `dentry` creates and removes files, whose names the kernel frees after a grace period of RCU.
 /// - `sock` sends and receives over loopback, in the softirq of the network.
 const STRESSORS: [&str; 5] = ["mmap", "vm", "fork", "dentry", "sock"];
-
-/// Options that make an operation small enough for some in a window, and bound the memory of an instance.
-const OPTIONS: [(&str, &str); 4] = [
-    ("mmap", "--mmap-bytes=32M"),
-    ("vm", "--vm-bytes=32M"),
-    ("forkheavy", "--forkheavy-procs=64"),
-    ("bigheap", "--bigheap-bytes=64M"),
-];
 
 /// Stressors that end a few operations in a window, or whose operations differ by more than models do: one more
 /// or less would decide their rate. They do not count in the throughput where others work.
@@ -94,8 +87,10 @@ impl Program for CyclictestKernel {
         let mut phases = Phases::new(seed);
         let [settle_ns, fifo_ns, other_ns] = [(); 3].map(|()| phases.next_ns());
         let instances = self.stressors.iter().map(|stressor| format!("--{stressor}={cpus}"));
-        let options = OPTIONS.iter().filter(|(of, _)| self.stressors.iter().any(|it| it == of));
-        let options = options.map(|(_, option)| (*option).to_owned());
+        let is_of_one =
+            |(of, _): &(&str, &str)| self.stressors.iter().any(|stressor| stressor == of);
+        let options = stressors::OPTIONS.into_iter().filter(is_of_one);
+        let options = options.map(|(_, option)| option.to_owned());
         let mut load =
             stress_ng::stress(seed, instances.chain(options).chain(["--timeout=0".to_owned()]));
         load.end = Some(EndSignal { signal: CommandSignal::Alarm, after_ns: self.load_ns(cpus) });
@@ -186,21 +181,5 @@ fn rate_name(stressor: &str) -> String {
 
 /// Reads names of stressors, each once.
 fn stressors<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let names = Vec::<String>::deserialize(deserializer)?;
-    if !(1..=STRESSORS_MAX).contains(&names.len()) {
-        return Err(D::Error::custom(format!(
-            "`stressors` are 1 to {STRESSORS_MAX} of stress-ng's"
-        )));
-    }
-    for (at, name) in names.iter().enumerate() {
-        if !is_stressor(name) {
-            let message =
-                format!("`{}` is not a stressor's name, such as mmap", name.escape_debug());
-            return Err(D::Error::custom(message));
-        }
-        if names[..at].contains(name) {
-            return Err(D::Error::custom(format!("the stressor `{name}` stands there twice")));
-        }
-    }
-    Ok(names)
+    stressors::checked("stressors", Vec::deserialize(deserializer)?, STRESSORS_MAX)
 }

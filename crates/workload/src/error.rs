@@ -26,6 +26,16 @@ pub enum MeasureError {
         /// Manner in which the load ended, with its last output.
         end: String,
     },
+    /// A stressor was skipped, or failed.
+    #[error("the stressor {stressor} did not work: {said}{}", killed(*oom_kills))]
+    NotWorked {
+        /// Name of the stressor.
+        stressor: String,
+        /// Words of stress-ng, on one line.
+        said: String,
+        /// Number of tasks that the kernel killed for want of memory.
+        oom_kills: u64,
+    },
     /// The load ran but did nothing that counts.
     #[error("the load {name} wrote nothing during the window")]
     LoadIdle {
@@ -82,6 +92,15 @@ pub enum MeasureError {
         /// Cause, with an excerpt of the text that holds no value.
         cause: String,
     },
+}
+
+/// Says how many tasks the kernel killed for want of memory, to follow a reason; nothing where it killed none.
+fn killed(oom_kills: u64) -> String {
+    match oom_kills {
+        0 => String::new(),
+        1 => "; the kernel killed 1 task for want of memory".to_owned(),
+        many => format!("; the kernel killed {many} tasks for want of memory"),
+    }
 }
 
 /// Largest part of a command's output that an error quotes, in characters.

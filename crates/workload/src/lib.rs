@@ -31,7 +31,9 @@ mod seconds;
 mod sockperf;
 mod sockperf_output;
 mod stress_ng;
+mod stress_ng_said;
 mod stress_ng_yaml;
+mod stressors;
 mod window_time;
 
 pub use build::Build;
@@ -147,6 +149,23 @@ impl Workload {
     /// Returns whether the guest's image needs the player of scenarios.
     pub fn needs_player(&self) -> bool {
         self.program().needs_player()
+    }
+
+    /// Returns the workloads that a list of stressors stands for, each with the end of its name; `None` where the
+    /// workload is no list.
+    pub fn listed(&self) -> Option<Vec<(String, Self)>> {
+        match self {
+            Self::StressNg(stress_ng) => stress_ng.listed(),
+            _ => None,
+        }
+    }
+
+    /// Returns the reason why no cell executes the workload, whatever its kernel and machine; `None` where cells do.
+    pub fn left_out(&self) -> Option<String> {
+        match self {
+            Self::StressNg(stress_ng) => stress_ng.left_out(),
+            _ => None,
+        }
     }
 
     /// Returns the commands that run once per boot, before the snapshot, for all cells that are

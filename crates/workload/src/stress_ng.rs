@@ -1,12 +1,14 @@
-use preemptlab_model::{Cpus, MetricName, Platform, VirtualDuration};
-use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
+use preemptlab_model::{Cpus, MetricName, Platform, VirtualDuration, WORKS_AFTER_NS};
+use preemptlab_protocol::{
+    Command, CommandReport, CommandSignal, EndSignal, LoadStart, Policy, Report,
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, Unexpected},
 };
 
 use crate::{
-    MeasureError, Measurements, MetricNames, Seconds,
+    MeasureError, Measurements, MetricNames, Seconds, WindowTime, Workload,
     activity::activity,
     bounded::some_bounded,
     cyclictest,
@@ -16,16 +18,27 @@ use crate::{
     phase::Phases,
     probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
+    stress_ng_said,
     stress_ng_yaml::{self, Stressed, TIME_RESOLUTION_S},
+    stressors::{self, is_stressor},
 };
 
 /// One stressor of stress-ng, with its rate, its times and the activity of the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StressNg {
-    /// Name of the stressor, such as `matrix`.
-    #[serde(deserialize_with = "stressor")]
+    /// Name of the stressor, such as `matrix`; empty in a list.
+    #[serde(default, deserialize_with = "stressor", skip_serializing_if = "String::is_empty")]
     pub stressor: String,
+    /// Names of stressors of which each is a workload of its own; empty where there is one alone.
+    #[serde(deserialize_with = "stressors::listed", skip_serializing_if = "Vec::is_empty")]
+    pub stressors: Vec<String>,
+    /// Those of `stressors` that are left out.
+    #[serde(deserialize_with = "stressors::names", skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
+    /// Time that is measured from the instant by which the stressor works, without a probe. A signal ends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowTime>,
     /// Number of instances that work at the same time; by default one per CPU.
     #[serde(
         deserialize_with = "some_bounded::<_, 1, 64>",
@@ -69,7 +82,10 @@ pub enum StressPolicy {
 impl Default for StressNg {
     fn default() -> Self {
         Self {
-            stressor: "matrix".to_owned(),
+            stressor: STRESSOR_OF_NO_NAME.to_owned(),
+            stressors: Vec::new(),
+            without: Vec::new(),
+            window: None,
             instances: None,
             duration: None,
             ops: None,
@@ -117,6 +133,12 @@ pub const START_NS_MAX: u64 = 10_000_000_000;
 
 const DURATION: Seconds = const { Seconds::new(2).unwrap() };
 
+/// The stressor where a workload names none.
+const STRESSOR_OF_NO_NAME: &str = "matrix";
+
+/// The window of a list that says none.
+const WINDOW: WindowTime = const { WindowTime::from_ms(250).unwrap() };
+
 impl Program for StressNg {
     fn packages(&self, _: &Platform) -> Vec<&str> {
         let probes = self.probes.any().then_some(cyclictest::PACKAGE);
@@ -148,13 +170,19 @@ impl Program for StressNg {
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {
+        if let Some(window) = self.window {
+            return VirtualDuration::from_ns(window_end_ns(window));
+        }
         let work = self.time().unwrap_or(OPS_TIME_ESTIMATE);
         VirtualDuration::from(work) + AROUND_WORK
     }
 
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
         let command = find(&report.probes, PROBE)?;
-        let stressed = self.stressed(command)?;
+        let stressed = match self.window {
+            Some(_) => self.stressed_in_window(report, command)?,
+            None => self.stressed(command)?,
+        };
         let latencies = self.probe_set().latencies(cpus, report)?;
         let mut numbers = vec![throughput(
             self.rate(cpus, command, &stressed),
@@ -174,18 +202,71 @@ impl Program for StressNg {
 }
 
 impl StressNg {
-    /// Checks the keys against each other; each alone was checked when it was read.
-    pub(crate) fn check(self) -> Result<Self, &'static str> {
-        match (self.ops, self.duration) {
-            (Some(_), Some(_)) => Err("`ops` and `duration` exclude each other"),
-            (Some(_), None) if self.probes.any() => {
-                Err("`probes` need a `duration`, because nobody knows how long `ops` take")
-            }
-            (None, Some(Seconds::ONE)) if self.probes.any() => Err(
-                "beside `probes`, which measure for one second less, a `duration` is 2s or more",
-            ),
-            _ => Ok(self),
+    /// Checks the keys against each other, and fills those in that follow from others; each alone was checked when
+    /// it was read.
+    pub(crate) fn check(mut self) -> Result<Self, String> {
+        self.check_list()?;
+        if self.stressors.is_empty() && self.stressor.is_empty() {
+            STRESSOR_OF_NO_NAME.clone_into(&mut self.stressor);
         }
+        if !self.stressors.is_empty() {
+            self.window.get_or_insert(WINDOW);
+        }
+        let refused = match (self.window, self.ops, self.duration) {
+            (Some(_), Some(_), _) => "`window` and `ops` exclude each other",
+            (Some(_), _, Some(_)) => "`window` and `duration` exclude each other",
+            (Some(_), ..) if self.probes.any() => {
+                "`window` and `probes` exclude each other: beside probes a stressor works for a `duration`"
+            }
+            (_, Some(_), Some(_)) => "`ops` and `duration` exclude each other",
+            (_, Some(_), None) if self.probes.any() => {
+                "`probes` need a `duration`, because nobody knows how long `ops` take"
+            }
+            (_, None, Some(Seconds::ONE)) if self.probes.any() => {
+                "beside `probes`, which measure for one second less, a `duration` is 2s or more"
+            }
+            _ => return Ok(self),
+        };
+        Err(refused.to_owned())
+    }
+
+    /// Checks that a list says which stressors it has, in one way.
+    fn check_list(&self) -> Result<(), String> {
+        if self.stressors.is_empty() {
+            return match self.without.first() {
+                Some(_) => {
+                    Err("`without` leaves out some of `stressors`, and there are none".to_owned())
+                }
+                None => Ok(()),
+            };
+        }
+        if !self.stressor.is_empty() {
+            return Err("`stressor` and `stressors` exclude each other".to_owned());
+        }
+        if let Some(other) = self.without.iter().find(|name| !self.stressors.contains(name)) {
+            return Err(format!("`without` names `{other}`, which is none of `stressors`"));
+        }
+        match self.without.len() == self.stressors.len() {
+            true => Err("`without` leaves out every one of `stressors`".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// See [`Workload::listed`](crate::Workload::listed).
+    pub(crate) fn listed(&self) -> Option<Vec<(String, Workload)>> {
+        let of = |stressor: &String| {
+            let (stressors, without) = (Vec::new(), Vec::new());
+            let alone = Self { stressor: stressor.clone(), stressors, without, ..self.clone() };
+            (stressor.clone(), Workload::StressNg(alone))
+        };
+        let named = self.stressors.iter().filter(|name| !self.without.contains(name));
+        (!self.stressors.is_empty()).then(|| named.map(of).collect())
+    }
+
+    /// See [`Workload::left_out`](crate::Workload::left_out).
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let reason = stressors::left_out(&self.stressor)?;
+        Some(format!("stress-ng's {} is not executed: {reason}", self.stressor))
     }
 
     /// Returns the time that the stressor works; `None` where that depends on its operations.
@@ -200,7 +281,10 @@ impl StressNg {
     /// Returns the longest virtual time of the stressor. Under `SCHED_FIFO` instances that share a
     /// CPU work one after the other.
     fn limit(&self, cpus: u32) -> VirtualDuration {
-        let time = VirtualDuration::from(self.time().unwrap_or(OPS_TIME_MAX)).as_ns();
+        let time = match self.window {
+            Some(window) => window_end_ns(window),
+            None => VirtualDuration::from(self.time().unwrap_or(OPS_TIME_MAX)).as_ns(),
+        };
         let turns = match (self.ops, self.policy) {
             (None, StressPolicy::Fifo) => self.instances(cpus),
             _ => 1,
@@ -210,11 +294,17 @@ impl StressNg {
 
     fn command(&self, seed: u64, cpus: u32) -> Command {
         let stressor = &self.stressor;
-        let end = match self.ops {
-            Some(ops) => vec![format!("--{stressor}-ops={ops}"), "--timeout=0".to_owned()],
-            None => vec![format!("--timeout={}", self.time().unwrap_or(DURATION))],
+        let end = match (self.ops, self.window) {
+            (Some(ops), _) => vec![format!("--{stressor}-ops={ops}"), "--timeout=0".to_owned()],
+            // stress-ng asks for leave where a stressor may hang a machine; a cell has a limit.
+            (None, Some(_)) => vec!["--pathological".to_owned(), "--timeout=0".to_owned()],
+            (None, None) => vec![format!("--timeout={}", self.time().unwrap_or(DURATION))],
         };
-        let what = [format!("--{stressor}={}", self.instances(cpus))].into_iter().chain(end);
+        let needs = self.window.into_iter().flat_map(|_| stressors::options(stressor));
+        let what = [format!("--{stressor}={}", self.instances(cpus))]
+            .into_iter()
+            .chain(needs.map(str::to_owned))
+            .chain(end);
         let where_ = self.cpus.iter().map(|cpus| format!("--taskset={cpus}"));
         Command {
             // The processes that stress-ng forks inherit its policy.
@@ -222,6 +312,11 @@ impl StressNg {
                 StressPolicy::Other => Policy::Other,
                 StressPolicy::Fifo => Policy::Fifo(FIFO_PRIORITY),
             },
+            unprivileged: self.window.is_some() && stressors::is_of_users(stressor),
+            end: self.window.map(|window| EndSignal {
+                signal: CommandSignal::Alarm,
+                after_ns: window_end_ns(window),
+            }),
             ..stress(seed, what.chain(where_))
         }
     }
@@ -247,6 +342,29 @@ impl StressNg {
             }
             _ => stressed.ops_per_second,
         }
+    }
+
+    /// Reads the result of a window, in which a stressor may have ended no operation.
+    fn stressed_in_window(
+        &self,
+        report: &Report,
+        command: &CommandReport,
+    ) -> Result<Stressed, MeasureError> {
+        let stressor = self.stressor.as_str();
+        let did = in_any_number(command, &[stressor]).map(|did| did.into_iter().next());
+        let window_ns = self.window.map_or(0, window_end_ns);
+        let refused = match did {
+            Ok(Some(did)) if command.end_ns.saturating_sub(command.start_ns) >= window_ns => {
+                return Ok(did);
+            }
+            Ok(_) => "it ended before its window did".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(MeasureError::NotWorked {
+            stressor: stressor.to_owned(),
+            said: stress_ng_said::reason(command).unwrap_or(refused),
+            oom_kills: report.activity.oom_kills,
+        })
     }
 
     /// Reads the result of a run, and checks that it did the operations that it was asked for.
@@ -316,6 +434,21 @@ pub fn stressed_all(
     command: &CommandReport,
     stressors: &[&str],
 ) -> Result<Vec<Stressed>, MeasureError> {
+    let all = in_any_number(command, stressors)?;
+    match all.iter().all(|did| did.ops > 0) {
+        true => Ok(all),
+        false => {
+            let yaml = outcome::file(command, YAML)?;
+            Err(outcome::unreadable(command, yaml)("it has done nothing".to_owned()))
+        }
+    }
+}
+
+/// Reads the same, also of stressors that did no operation.
+fn in_any_number(
+    command: &CommandReport,
+    stressors: &[&str],
+) -> Result<Vec<Stressed>, MeasureError> {
     outcome::check_ended_well(command)?;
     let yaml = outcome::file(command, YAML)?;
     stress_ng_yaml::read(yaml, stressors).map_err(outcome::unreadable(command, yaml))
@@ -332,13 +465,6 @@ fn stressor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
     }
 }
 
-/// Returns whether a text can be the name of a stressor, and no other option's.
-pub fn is_stressor(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.len() <= 32
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-}
-
 fn some_cpus<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let list = String::deserialize(deserializer)?;
     let last = Cpus::plain(&list).ok().and_then(|cpus| cpus.last());
@@ -347,4 +473,9 @@ fn some_cpus<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String
     } else {
         Err(D::Error::invalid_value(Unexpected::Str(&list), &"a list of CPUs, such as 0,2-3"))
     }
+}
+
+/// Returns the time from the start of a stressor to the end of its window, in nanoseconds.
+fn window_end_ns(window: WindowTime) -> u64 {
+    WORKS_AFTER_NS + VirtualDuration::from(window).as_ns()
 }

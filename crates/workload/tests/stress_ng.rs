@@ -4,8 +4,8 @@
 mod common;
 
 use common::{cell, command, inputs, named, read, report};
-use preemptlab_model::{Arch, PreemptMode};
-use preemptlab_protocol::{CommandReport, Exit, Policy, Report};
+use preemptlab_model::{Arch, PreemptMode, WORKS_AFTER_NS};
+use preemptlab_protocol::{CommandReport, CommandSignal, Exit, Policy, Report};
 use preemptlab_workload::{Measurements, Workload};
 use proptest::prelude::*;
 
@@ -134,7 +134,7 @@ fn results_that_contradict_themselves_are_refused() {
         ("- stressor: matrix", "- stresser: matrix", "it has no metrics of matrix"),
         ("      max-rss: 3568", "    - stressor: cpu", "it has metrics of `cpu`"),
         ("      max-rss: 3568", "    - stressor: matrix", "it has metrics of matrix twice"),
-        ("bogo-ops: 782", "bogo-ops: 0", "it has done nothing"),
+        ("bogo-ops: 782", "bogo-ops: 0", "0 operations in 2.006243 s are not 389.783386/s"),
         ("bogo-ops: 782", "bogo-ops: -1", "bogo-ops is `-1`"),
         ("bogo-ops: 782", "bogo-opz: 782", "it has no bogo-ops"),
         ("bogo-ops: 782", "bogo-ops: 790", "790 operations in 2.006243 s are not 389.783386/s"),
@@ -221,6 +221,22 @@ fn keys_are_checked() {
         ("ops = 1\nduration = \"2s\"", "exclude each other"),
         ("ops = 1\nprobes = \"fifo\"", "need a `duration`"),
         ("duration = \"1s\"\nprobes = \"fifo\"", "2s or more"),
+        ("window = \"10ms\"", "a time from 50ms to 3600s in whole milliseconds"),
+        ("window = \"1s\"\nops = 1", "`window` and `ops` exclude each other"),
+        ("window = \"1s\"\nduration = \"2s\"", "`window` and `duration` exclude each other"),
+        ("window = \"1s\"\nprobes = \"fifo\"", "`window` and `probes` exclude each other"),
+        ("stressors = []", "`stressors` are 1 to 512 of stress-ng's"),
+        ("stressors = \"class:OS\"", "or a class: \"class:os\""),
+        ("stressors = \"mmap\"", "or a class: \"class:os\""),
+        ("stressors = 3", "or a class: \"class:os\""),
+        ("stressors = [\"mmap\", \"mmap\"]", "the stressor `mmap` stands there twice"),
+        ("stressors = [\"all 1\"]", "`all 1` is not a stressor's name"),
+        ("stressors = [\"mmap\"]\nstressor = \"vm\"", "`stressor` and `stressors` exclude"),
+        ("stressors = [\"mmap\"]\nwithout = []", "`without` are 1 to 512"),
+        ("stressors = [\"mmap\"]\nwithout = [\"vm\"]", "`without` names `vm`, which is none"),
+        ("stressors = [\"mmap\"]\nwithout = [\"mmap\"]", "leaves out every one"),
+        ("without = [\"mmap\"]", "and there are none"),
+        ("stressors = [\"mmap\"]\nduration = \"1s\"", "`window` and `duration`"),
     ] {
         let error = refused_table(parameters);
         assert!(error.contains(said), "{parameters}: {error}");
@@ -232,11 +248,98 @@ fn keys_are_checked() {
 
 #[test]
 fn what_is_written_is_read_again() {
-    for parameters in ["", "ops = 5\ninstances = 3\ncpus = \"1\"", "probes = \"other\""] {
+    for parameters in
+        ["", "ops = 5\ninstances = 3\ncpus = \"1\"", "probes = \"other\"", "window = \"300ms\""]
+    {
         let workload = workload(parameters);
         let json = serde_json::to_string(&workload).unwrap();
         assert_eq!(serde_json::from_str::<Workload>(&json).unwrap(), workload);
     }
+}
+
+/// Returns the report of a window of `matrix` that ended in this way.
+fn window_of(yaml: &str, exit: Exit, stdout: &str) -> Report {
+    let ran = CommandReport { exit, stdout: stdout.to_owned(), ..ran(yaml) };
+    report(vec![], vec![ran])
+}
+
+#[test]
+fn a_window_is_ended_by_a_signal_and_has_no_probe() {
+    let job =
+        workload("stressor = \"mmap\"\nwindow = \"300ms\"").job(inputs(1, PreemptMode::None, 2));
+    let [command] = &job.probes[..] else { panic!("{:?}", job.probes) };
+    assert!(
+        command.argv.join(" ").starts_with(
+            "/usr/bin/stress-ng --mmap=2 --mmap-bytes=32M --pathological --timeout=0 --seed=1 "
+        ),
+        "{:?}",
+        command.argv
+    );
+    let end = command.end.unwrap();
+    assert_eq!((end.signal, end.after_ns), (CommandSignal::Alarm, WORKS_AFTER_NS + 300_000_000));
+    assert!(job.limit_ns > end.after_ns && job.load.is_empty() && !command.unprivileged);
+}
+
+#[test]
+fn a_list_stands_for_a_workload_of_each() {
+    let list =
+        workload("stressors = [\"vm\", \"mmap\", \"fork\"]\nwithout = [\"mmap\"]\ninstances = 2");
+    let alone = |name: &str| {
+        let parameters = format!("stressor = \"{name}\"\nwindow = \"250ms\"\ninstances = 2");
+        (name.to_owned(), workload(&parameters))
+    };
+    assert_eq!(list.listed().unwrap(), [alone("vm"), alone("fork")]);
+    assert_eq!(workload("").listed(), None);
+    let all = workload("stressors = \"class:os\"").listed().unwrap();
+    let left_out: Vec<&str> = all
+        .iter()
+        .filter(|(_, one)| one.left_out().is_some())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!((all.len(), left_out), (257, vec!["cpu-online"]));
+}
+
+#[test]
+fn a_window_without_an_operation_has_the_rate_zero() {
+    let none = ONE
+        .replace("bogo-ops: 782", "bogo-ops: 0")
+        .replace("real-time: 389.783386", "real-time: 0.000000");
+    let measured = measure("window = \"300ms\"", &window_of(&none, Exit::Code(0), "")).unwrap();
+    let throughput = &measured.numbers[0];
+    assert_eq!((throughput.name.to_string().as_str(), throughput.value), ("throughput", 0.0));
+    // One operation in the window more would be this rate.
+    assert!((throughput.resolution - 1.0 / 2.006_243).abs() < 1e-6);
+    assert!(measured.latencies.is_empty());
+    assert!(
+        measure("", &window_of(&none, Exit::Code(0), "")).unwrap_err().contains("done nothing")
+    );
+}
+
+#[test]
+fn a_stressor_that_does_not_work_says_why() {
+    let run = "stress-ng: info:  [9] dispatching hogs: 1 matrix\nstress-ng: info:  [10] matrix: no \u{1b}[2Jdevice, \
+               skipping stressor\nstress-ng: info:  [9] skipped: 1: matrix (1)\n";
+    let skipped = ONE.replace("- stressor: matrix", "- stressor: cpu");
+    let said = |report: &Report| measure("window = \"300ms\"", report).unwrap_err();
+    assert_eq!(
+        said(&window_of(&skipped, Exit::Code(0), run)),
+        "the stressor matrix did not work: matrix: no \\u{1b}[2Jdevice, skipping stressor"
+    );
+    let mut killed = window_of(&skipped, Exit::Code(3), run);
+    killed.activity.oom_kills = 2;
+    assert!(said(&killed).ends_with("; the kernel killed 2 tasks for want of memory"));
+    let silent = said(&window_of(&skipped, Exit::Code(2), ""));
+    assert!(
+        silent.contains("did not work: the probe stress-ng failed, it ended with status 2"),
+        "{silent}"
+    );
+    let mut early = window_of(ONE, Exit::Code(0), "");
+    early.probes[0].end_ns = early.probes[0].start_ns + 399_999_999;
+    assert!(said(&early).ends_with("did not work: it ended before its window did"));
+    early.probes[0].end_ns += 1;
+    measure("window = \"300ms\"", &early).unwrap();
+    let long = format!("stress-ng: fail:  [9] {}\n", "x".repeat(5_000));
+    assert!(said(&window_of(&skipped, Exit::Code(2), &long)).len() < 500);
 }
 
 proptest! {

@@ -113,14 +113,14 @@ impl Preparation<'_> {
                 artifacts.insert(kernel.kernel.image_sha256, kernel.image.clone());
                 configs.extend(kernel.config.clone().map(|config| (name.clone(), config)));
             }
+            let modules = match &kernel {
+                Found::Provisioned(kernel) if !is_host => {
+                    self.modules(&experiment.machine.modules, kernel)?
+                }
+                _ => Vec::new(),
+            };
             for (workload_name, workload) in &experiment.workload {
                 let packages = &packages[&Wanted::of(workload, guest)];
-                let modules = match &kernel {
-                    Found::Provisioned(kernel) if !is_host => {
-                        self.modules(&experiment.machine.modules, kernel)?
-                    }
-                    _ => Vec::new(),
-                };
                 let what = format!("the guest image of {workload_name} for {name}");
                 self.provision.tell(Event::Packing { what });
                 let image = self.build_image(&modules, packages, workload)?;
