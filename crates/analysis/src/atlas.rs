@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Factors, MeasuredCell, NoResult, Section, of_machine};
+use preemptlab_model::{Factors, MeasuredCell, NoResult, Section, counted, of_machine};
 use preemptlab_stats::Baseline;
 use preemptlab_trace::{LongSection, SectionKind};
 use schemars::JsonSchema;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::{
     Error, Result,
     cells::{Keep, Reading, for_each_cell},
+    moment::in_us,
 };
 
 /// The version of [`Atlas`] as a document.
@@ -166,8 +167,9 @@ pub struct AtlasSection {
     pub loads: usize,
     /// Length of the longest under each configuration, in nanoseconds; `null` where there is none.
     pub by_configuration: Vec<Option<u64>>,
-    /// The models that end it: the load of the longest was executed under them with as many CPUs, and the
-    /// longest that any load has there in this function is a quarter at most.
+    /// The models that end it: those that preempt more than the model of the longest, under which its load was
+    /// executed on the same version of the kernel with as many CPUs, and under which the longest section that any
+    /// load has in this function is a quarter at most.
     pub ended_by: Vec<String>,
 }
 
@@ -247,6 +249,58 @@ impl Atlas {
             }
         }
         models
+    }
+
+    /// Says what the atlas shows, in sentences: how much it holds, the longest section of each class, and what
+    /// the models leave.
+    pub fn sentences(&self) -> Vec<String> {
+        let (measured, all) = self.cells();
+        let mut sentences = vec![format!(
+            "{} under {}: {measured} of {all} cells have sections, in {}.",
+            counted(self.loads.len(), "load"),
+            counted(self.configurations.len(), "configuration"),
+            counted(self.sections.len(), "function"),
+        )];
+        sentences.extend(Class::ALL.iter().filter_map(|class| {
+            let longest = self.of_class(*class).next()?;
+            let AtlasConfiguration { name, cpus, .. } = &self.configurations[longest.configuration];
+            let what = match class {
+                Class::P => "call that is not preempted",
+                Class::N => "section with something off",
+            };
+            let inside = longest.inside.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+            Some(format!(
+                "The longest {what} (class {}) takes {} us: {}{inside}, beside {} under {name} on {}.",
+                class.as_str(),
+                in_us(longest.longest_ns),
+                longest.function,
+                longest.load,
+                counted(*cpus as usize, "CPU"),
+            ))
+        }));
+        for model in self.models() {
+            let of_model = |place: usize| self.configurations[place].model == model;
+            let longest = |class: Class| {
+                let lengths = self.of_class(class).filter_map(|section| {
+                    let each = section.by_configuration.iter().enumerate();
+                    let of_it = each.filter(|(place, _)| of_model(*place));
+                    Some((of_it.filter_map(|(_, ns)| *ns).max()?, section))
+                });
+                lengths.reduce(|a, b| if b.0 > a.0 { b } else { a })
+            };
+            let said: Vec<String> = Class::ALL
+                .iter()
+                .filter_map(|class| longest(*class))
+                .map(|(ns, section)| format!("{} us in {}", in_us(ns), section.function))
+                .collect();
+            if !said.is_empty() {
+                sentences.push(format!(
+                    "Under {model} at most {}.",
+                    said.join(", and with something off ")
+                ));
+            }
+        }
+        sentences
     }
 
     /// Returns the first reason for which a cell has no sections.
@@ -346,20 +400,32 @@ impl Atlas {
         let Some(load) = self.loads.iter().find(|load| load.name == section.load) else {
             return Vec::new();
         };
-        let cpus = self.configurations[section.configuration].cpus;
+        let longest = &self.configurations[section.configuration];
         let ends = |model: &&str| {
-            let of_it = self.configurations.iter().enumerate();
-            let mut of_it =
-                of_it.filter(|(_, it)| it.model == *model && it.cpus == cpus).peekable();
+            let of_it = self.configurations.iter().enumerate().filter(|(_, it)| {
+                it.model == *model && it.cpus == longest.cpus && version(it) == version(longest)
+            });
+            let mut of_it = of_it.peekable();
             let is_cut = |(place, _): (usize, &AtlasConfiguration)| {
                 let is_executed = load.cells[place].as_ref().is_some_and(|cell| cell.measured > 0);
                 let longest_ns = section.by_configuration[place].unwrap_or(0);
                 is_executed && longest_ns <= section.longest_ns / ENDED_PART
             };
-            of_it.peek().is_some() && of_it.all(is_cut)
+            let is_stronger = strength(model) > strength(&longest.model);
+            is_stronger && of_it.peek().is_some() && of_it.all(is_cut)
         };
         self.models().into_iter().filter(ends).map(str::to_owned).collect()
     }
+}
+
+/// Returns the place of a model among those that preempt ever more.
+fn strength(model: &str) -> Option<usize> {
+    ["none", "voluntary", "lazy", "full", "rt"].into_iter().position(|it| it == model)
+}
+
+/// Returns the kernel of a configuration by a name that it shares with the same version with `PREEMPT_RT`.
+fn version(configuration: &AtlasConfiguration) -> &str {
+    configuration.kernel.strip_suffix("-rt").unwrap_or(&configuration.kernel)
 }
 
 /// Returns whether words name a cell: its kernel, mode, workload, CPUs.

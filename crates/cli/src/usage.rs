@@ -75,13 +75,14 @@ const VALUES_OF_VERBS: [(&str, &str, &str); 5] = [
 
 /// Words that commands and options were called by, with their present form. The former option of one verb alone
 /// stands behind that verb.
-const RENAMED: [(&str, &str); 45] = [
+const RENAMED: [(&str, &str); 46] = [
     ("plan", "preemptlab run EXPERIMENT --dry-run"),
     ("scenario", "preemptlab run SCENARIO..."),
     ("history", "preemptlab compare RUN... --by kernel"),
     ("report", "preemptlab compare RUN... -o report.html"),
     ("search", "preemptlab explain RUN search"),
     ("census", "preemptlab explain RUN census"),
+    ("atlas", "preemptlab explain RUN atlas"),
     ("merge", "preemptlab cluster merge RUN"),
     ("doctor", "preemptlab system show"),
     ("apply", "preemptlab system apply"),
@@ -290,13 +291,14 @@ mod tests {
 
     /// The documents that each verb with `--format` prints as JSON, by a line without that option. `gate` has
     /// one more, `kcidb`, whose schema is KernelCI's.
-    const PRINTED: [(&str, &[&str]); 21] = [
+    const PRINTED: [(&str, &[&str]); 22] = [
         ("run x.toml", &["comparison", "plan", "scenarios"]),
         ("compare x", &["comparison", "history"]),
         ("explain x", &["explanation"]),
         ("explain x wakeup", &["explanation"]),
         ("explain x response", &["responses"]),
         ("explain x ranking", &["ranking"]),
+        ("explain x atlas", &["atlas"]),
         ("explain x census", &["census"]),
         ("explain x search", &["worst-wakeups"]),
         ("explain x confirm", &["confirmation"]),

@@ -50,9 +50,9 @@ pub use caption::caption;
 pub use comparison_csv::csv;
 pub use curves::{LatencyCurve, LatencyCurves, curves_svg, curves_terminal};
 pub use explain::{
-    census_markdown, census_table, census_terminal, confirmation_terminal, explanation_svg,
-    explanation_terminal, patched_terminal, ranking_table, responses_terminal, searched_table,
-    searched_terminal,
+    atlas_markdown, atlas_table, atlas_terminal, census_markdown, census_table, census_terminal,
+    confirmation_terminal, explanation_svg, explanation_terminal, patched_terminal, ranking_table,
+    responses_terminal, searched_table, searched_terminal,
 };
 pub use file_names::file_names;
 pub use gate::{

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 use preemptlab_analysis::{
-    Compared, GivenRule, Keep, WhatIf,
+    Atlas, Compared, GivenRule, Keep, WhatIf,
     advice::advise,
     bisection::{Answer, Bisected, Commit, Found, TakenBack, Tested, WorstWakeups},
     explain::{
@@ -48,8 +48,9 @@ fn schema<T: JsonSchema>() -> Value {
 }
 
 /// Returns the schema of every answer, with the name of its file.
-fn all() -> [(&'static str, Value); 17] {
+fn all() -> [(&'static str, Value); 18] {
     [
+        ("atlas", schema::<Atlas>()),
         ("bisection", schema::<Bisected>()),
         ("census", schema::<Census>()),
         ("comparison", schema::<Comparison>()),
@@ -251,6 +252,7 @@ fn answers_of_traces_keep_to_their_schemas() {
     let changes: [WhatIf; 1] = ["preemptible=do_nanosleep".parse().unwrap()];
     let patched = Patched::new(&recording, &cell, &changes, 2).unwrap();
     keeps("patched", &to_value(patched.document()).unwrap());
+    keeps("atlas", &to_value(Atlas::new(&[&recording], None).unwrap()).unwrap());
     keeps("ranking", &to_value(Ranking::new(&recording, false).unwrap()).unwrap());
     let cells = probed(&recording, Some("full #1")).unwrap().remove(0);
     let hunt = Hunt::new(&recording, cells).unwrap();

@@ -1,5 +1,6 @@
 //! `preemptlab explain`: the causes of late wakeups and responses, and the advice.
 
+mod atlas;
 mod census;
 mod search;
 
@@ -70,6 +71,7 @@ pub enum Subject {
     Wakeup(WakeupArgs),
     Response(ResponseArgs),
     Ranking(RankingArgs),
+    Atlas(atlas::AtlasArgs),
     Census(census::CensusArgs),
     Search(search::SearchArgs),
     Confirm(ConfirmArgs),
@@ -217,6 +219,7 @@ pub fn execute(args: &Explain, config: &Config, output: &Output) -> exit::Result
             let ranking = Ranking::new(recording, args.fair)?;
             output.print(&ranking_table(&ranking), args.format, &ranking)
         }
+        Some(Subject::Atlas(args)) => atlas::execute(args, recording, output),
         Some(Subject::Census(args)) => census::execute(args, recording, output),
         Some(Subject::Search(args)) => search::execute(args, recording, config, output),
         Some(Subject::Confirm(args)) => confirmed(args, recording, config, output),

@@ -1,5 +1,6 @@
 //! The causes of late wakeups and slow requests, for terminals and as pictures.
 
+mod atlas;
 mod census;
 mod confirmation;
 mod explanation;
@@ -8,6 +9,7 @@ mod ranking;
 mod responses;
 mod searched;
 
+pub use atlas::{atlas_markdown, atlas_table, atlas_terminal};
 pub use census::{census_markdown, census_table, census_terminal};
 pub use confirmation::confirmation_terminal;
 pub use explanation::{explanation_svg, explanation_terminal};
