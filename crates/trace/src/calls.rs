@@ -20,7 +20,7 @@ pub(crate) enum Call {
     Thread(u64),
 }
 
-/// A stretch in which the scheduler could not switch, and would have been able to under full.
+/// A stretch in which the scheduler could not switch, and which full would have cut: by half at least.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
     /// The call at the first instant at which it would have been able to.
@@ -29,10 +29,34 @@ pub(crate) struct Stretch {
     pub since: Since,
 }
 
+/// Stretch that lasts.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    since: Since,
+    call: Option<Call>,
+    /// Since when full could not switch either, and the longest such time so far, in nanoseconds.
+    closed_since_ns: Option<u64>,
+    closed_ns_max: u64,
+}
+
+impl Open {
+    /// Takes note of whether full could switch from an instant on.
+    fn under_full(&mut self, ns: u64, is_closed: bool) {
+        match self.closed_since_ns {
+            None if is_closed => self.closed_since_ns = Some(ns),
+            Some(since_ns) if !is_closed => {
+                self.closed_since_ns = None;
+                self.closed_ns_max = self.closed_ns_max.max(ns.saturating_sub(since_ns));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Collector of such stretches: the open one of each CPU.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    cpus: Vec<Option<(Since, Option<Call>)>>,
+    cpus: Vec<Option<Open>>,
 }
 
 impl Calls {
@@ -52,14 +76,19 @@ impl Calls {
         let open = &mut self.cpus[place];
         let ended = open.take_if(|_| seen.is_opportunity());
         if seen.is_closed {
-            let here = Since { ns: event.ns, address: event.site.address };
-            let (_, call) = open.get_or_insert((here, None));
-            if call.is_none() && !under_full.is_closed {
-                *call = called(machine.cpu(event.cpu));
+            let since = Since { ns: event.ns, address: event.site.address };
+            let fresh = Open { since, call: None, closed_since_ns: None, closed_ns_max: 0 };
+            let open = open.get_or_insert(fresh);
+            open.under_full(event.ns, under_full.is_closed);
+            if open.call.is_none() && !under_full.is_closed {
+                open.call = called(machine.cpu(event.cpu));
             }
         }
-        let (since, call) = ended?;
-        Some(Stretch { call: call?, since })
+        let mut ended = ended?;
+        ended.under_full(event.ns, false);
+        let ns = event.ns.saturating_sub(ended.since.ns);
+        let is_cut = ended.closed_ns_max <= ns / 2;
+        Some(Stretch { call: ended.call.filter(|_| is_cut)?, since: ended.since })
     }
 
     /// Returns the name of a call: `munmap`, `page_fault`, `thread kswapd`.
@@ -98,6 +127,19 @@ fn program(comm: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of 100 ns preemption is off for the first 60, or for two times 30.
+    #[test]
+    fn a_stretch_that_full_would_not_cut_by_half_is_no_call() {
+        let since = Since { ns: 0, address: 0 };
+        let longest = |states: &[(u64, bool)]| {
+            let mut open = Open { since, call: None, closed_since_ns: None, closed_ns_max: 0 };
+            states.iter().for_each(|(ns, is_closed)| open.under_full(*ns, *is_closed));
+            open.closed_ns_max
+        };
+        assert_eq!(longest(&[(0, true), (30, true), (60, false), (100, false)]), 60);
+        assert_eq!(longest(&[(0, true), (30, false), (60, true), (90, false)]), 30);
+    }
 
     #[test]
     fn threads_of_one_purpose_have_one_name() {

@@ -88,6 +88,8 @@ pub struct Cpu {
     pub preempt_count: u32,
     /// Since when `preempt_count` is not zero.
     pub preempt_off: Option<Since>,
+    /// What came meanwhile.
+    nested: Nested,
     /// Since when interrupts are off.
     pub irqs_off: Option<Since>,
     /// Between the call of the scheduler and its end.
@@ -119,6 +121,27 @@ pub struct Ended {
     pub end_ns: u64,
     /// The probe of the softirq.
     pub softirq: Option<u32>,
+    /// Time that interrupts and softirqs took that came while preemption was off, in nanoseconds.
+    pub nested_ns: u64,
+}
+
+/// Interrupts and softirqs that come while preemption is off. They lengthen the section, which is not to blame for
+/// them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Nested {
+    /// Number of interrupts and rounds of softirqs that were not over when the section began.
+    outer: usize,
+    /// When the present one began, in nanoseconds.
+    since_ns: Option<u64>,
+    /// Time of those that are over, in nanoseconds.
+    ns: u64,
+}
+
+impl Ended {
+    /// Returns the length of the section without interrupts and softirqs that came in it, in nanoseconds.
+    pub fn own_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.since.ns).saturating_sub(self.nested_ns)
+    }
 }
 
 /// Event that a section holds off.
@@ -212,6 +235,14 @@ impl Machine {
 
     /// Follows an event. Returns the section that it ends, if it ends one.
     pub fn follow(&mut self, kernel: &Kernel, event: &Event) -> Option<Ended> {
+        let ended = self.step(kernel, event);
+        if let Some(cpu) = self.cpus.get_mut(&event.cpu) {
+            cpu.nest(event.ns);
+        }
+        ended
+    }
+
+    fn step(&mut self, kernel: &Kernel, event: &Event) -> Option<Ended> {
         let address = event.site.address;
         let here = Since { ns: event.ns, address };
         let value = |index: usize| event.values().get(index).copied().unwrap_or(0);
@@ -358,6 +389,22 @@ impl Cpu {
         self.frames.push(frame);
     }
 
+    /// Takes note of how long interrupts and softirqs take that come while preemption is off.
+    fn nest(&mut self, ns: u64) {
+        if self.preempt_off.is_none() {
+            return;
+        }
+        let is_nested = self.interruptions() > self.nested.outer;
+        match self.nested.since_ns {
+            None if is_nested => self.nested.since_ns = Some(ns),
+            Some(since_ns) if !is_nested => {
+                self.nested.since_ns = None;
+                self.nested.ns = self.nested.ns.saturating_add(ns.saturating_sub(since_ns));
+            }
+            _ => {}
+        }
+    }
+
     fn count(&mut self, here: Since, by: i32) -> Option<Ended> {
         self.preempt_count = self.preempt_count.wrapping_add_signed(by) & !NEED_RESCHED;
         let mut softirq = None;
@@ -373,10 +420,14 @@ impl Cpu {
             }
             self.frames.truncate(place);
         }
+        let nested_ns = self.nested.ns;
         let preempt_off = match self.preempt_count {
             0 => self.preempt_off.take(),
             _ => {
-                self.preempt_off = self.preempt_off.or(Some(here));
+                if self.preempt_off.is_none() {
+                    self.preempt_off = Some(here);
+                    self.nested = Nested { outer: self.interruptions(), ..Nested::default() };
+                }
                 None
             }
         };
@@ -385,10 +436,11 @@ impl Cpu {
             && let Some(since) = self.softirq_since.take()
         {
             let kind = SectionKind::Softirq;
-            return Some(Ended { kind, since, end_ns: here.ns, softirq: probe });
+            return Some(Ended { kind, since, end_ns: here.ns, softirq: probe, nested_ns: 0 });
         }
         let since = preempt_off.filter(|_| self.is_synchronized)?;
-        Some(Ended { kind: SectionKind::PreemptOff, since, end_ns: here.ns, softirq: None })
+        let kind = SectionKind::PreemptOff;
+        Some(Ended { kind, since, end_ns: here.ns, softirq: None, nested_ns })
     }
 
     /// Begins a softirq, and ends the one that was served before it.
@@ -397,13 +449,14 @@ impl Cpu {
         let before = served.replace(probe)?;
         let since = self.softirq_since.replace(here)?;
         let kind = SectionKind::Softirq;
-        Some(Ended { kind, since, end_ns: here.ns, softirq: Some(before) })
+        Some(Ended { kind, since, end_ns: here.ns, softirq: Some(before), nested_ns: 0 })
     }
 
     fn irqs_on(&mut self, here: Since) -> Option<Ended> {
         self.is_scheduling = false;
         let since = self.irqs_off.take()?;
-        Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
+        let kind = SectionKind::IrqsOff;
+        Some(Ended { kind, since, end_ns: here.ns, softirq: None, nested_ns: 0 })
     }
 
     fn back_to_kernel(&mut self, here: Since) -> Option<Ended> {
@@ -416,7 +469,8 @@ impl Cpu {
         self.frames.truncate(place);
         self.device_depth = self.device_depth.filter(|depth| *depth <= place);
         let since = off.filter(|_| self.irqs_off.is_none())?;
-        Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
+        let kind = SectionKind::IrqsOff;
+        Some(Ended { kind, since, end_ns: here.ns, softirq: None, nested_ns: 0 })
     }
 
     fn return_to_user(&mut self, here: Since) -> Option<Ended> {
@@ -429,7 +483,8 @@ impl Cpu {
         self.preempt_off = None;
         self.is_synchronized = true;
         let since = self.irqs_off.take()?;
-        Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
+        let kind = SectionKind::IrqsOff;
+        Some(Ended { kind, since, end_ns: here.ns, softirq: None, nested_ns: 0 })
     }
 }
 
