@@ -111,7 +111,7 @@ reproducible: deps
 	tests/reproducible
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = ablation arora-2024 census database-cpus detour dynamic eevdf evans-2006 fleming-2019 folios inversion \
+STUDIES = ablation arora-2024 atlas census database-cpus detour dynamic eevdf evans-2006 fleming-2019 folios inversion \
     postgres righi-2024 rowand-2011 rseq-slice smp
 studies: $(STUDIES:%=study-%)
 
@@ -137,6 +137,10 @@ study-census: build
 	$(PREEMPTLAB) run studies/census.toml --trace --out runs/census
 	$(PREEMPTLAB) compare runs/census --template studies/census.md.j2 --out docs/studies/census.md
 	$(PREEMPTLAB) explain runs/census census --format markdown >> docs/studies/census.md
+study-atlas: build
+	$(PREEMPTLAB) run studies/atlas.toml --out runs/atlas || test $$? = 3
+	$(PREEMPTLAB) compare runs/atlas --template studies/atlas.md.j2 --out docs/studies/atlas.md
+	$(PREEMPTLAB) explain runs/atlas atlas --format markdown >> docs/studies/atlas.md
 study-%: build
 	$(PREEMPTLAB) run studies/$*.toml $(TRACE) --out runs/$*
 	$(PREEMPTLAB) compare runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md

@@ -136,7 +136,7 @@ fn found(trace: impl Read, kernel: &Kernel) -> Found {
         let words = if let Some(Item::Stack(words)) = &item { *words } else { &[] };
         // The words on the stack follow the event that ends a section, where it was long.
         if let Some((ended, event)) = last.take() {
-            let Ended { kind: section, since, end_ns, softirq } = ended;
+            let Ended { kind: section, since, end_ns, softirq, .. } = ended;
             let ns = (since.ns, end_ns);
             let resumed_ns = resumed_ns.get(&event.cpu).copied().unwrap_or(0).max(since.ns);
             let hold = |kind| Hold { kind, section, ns, resumed_ns };

@@ -27,6 +27,12 @@ const EXPERIMENT: &str = include_str!("../../../studies/gate.toml");
 /// The name of that experiment in errors.
 const EXPERIMENT_PATH: &str = "studies/gate.toml";
 
+/// The experiment of a gate beside many loads.
+const ATLAS: &str = include_str!("../../../studies/gate-atlas.toml");
+
+/// The name of that experiment in errors.
+const ATLAS_PATH: &str = "studies/gate-atlas.toml";
+
 /// Labels of the two kernels, unless they have others.
 pub const LABELS: [&str; 2] = ["base", "new"];
 
@@ -37,8 +43,8 @@ pub struct GateRequest<'a> {
     pub base: &'a str,
     /// The kernel that may be worse, or its recording.
     pub new: &'a str,
-    /// The experiment's file for both; without one it is the gate's own.
-    pub experiment: Option<&'a Path>,
+    /// The experiment of both.
+    pub experiment: GateExperiment<'a>,
     /// The rule of the decision.
     pub rule: GateRule,
     /// The cost of the decision.
@@ -51,6 +57,23 @@ pub struct GateRequest<'a> {
     pub trace: bool,
     /// The recording's folder.
     pub out: Option<OutFolder>,
+}
+
+/// Experiment of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateExperiment<'a> {
+    /// The gate's own: beside hackbench.
+    Own,
+    /// The gate's own beside many loads, of which sections decide.
+    Atlas,
+    /// That of a file.
+    File(&'a Path),
+}
+
+impl<'a> From<Option<&'a Path>> for GateExperiment<'a> {
+    fn from(file: Option<&'a Path>) -> Self {
+        file.map_or(Self::Own, Self::File)
+    }
 }
 
 /// Decides whether a kernel is worse than another. Two kernels are run at the same seeds, look after look.
@@ -75,9 +98,9 @@ pub fn gate(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
 
 fn of_recordings(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
     let GateRequest { experiment, seed, preempt, .. } = *request;
-    if experiment.is_some() || seed.is_some() || !preempt.is_empty() {
-        let message = "two recordings are compared as they are: leave EXPERIMENT, --seed and --preempt \
-                       out";
+    if experiment != GateExperiment::Own || seed.is_some() || !preempt.is_empty() {
+        let message = "two recordings are compared as they are: leave EXPERIMENT, --atlas, --seed and \
+                       --preempt out";
         return Err(Error::user(message));
     }
     let paths = [request.base, request.new].map(PathBuf::from);
@@ -117,7 +140,8 @@ fn of_kernels(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
         let modes = &mut wanted.experiment.factors.preempt;
         *modes = common_modes([base, new], modes);
         // A gate's own experiment names them in the order of preference.
-        if request.experiment.is_none() && request.preempt.is_empty() {
+        let is_own = !matches!(request.experiment, GateExperiment::File(_));
+        if is_own && request.preempt.is_empty() {
             modes.truncate(1);
         }
     }
@@ -150,11 +174,13 @@ fn of_kernels(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
     Ok(gate)
 }
 
-/// Reads the experiment of a file, or the gate's own.
-pub(crate) fn wanted(experiment: Option<&Path>, overrides: &Overrides) -> Result<Wanted> {
+/// Reads the experiment of a file, or one of the gate's own.
+pub(crate) fn wanted(experiment: GateExperiment<'_>, overrides: &Overrides) -> Result<Wanted> {
+    let own = |text: &str, path| Wanted::parse(text.to_owned(), Path::new(path), overrides);
     match experiment {
-        Some(path) => Wanted::read(path, overrides),
-        None => Wanted::parse(EXPERIMENT.to_owned(), Path::new(EXPERIMENT_PATH), overrides),
+        GateExperiment::File(path) => Wanted::read(path, overrides),
+        GateExperiment::Own => own(EXPERIMENT, EXPERIMENT_PATH),
+        GateExperiment::Atlas => own(ATLAS, ATLAS_PATH),
     }
 }
 

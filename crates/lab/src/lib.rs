@@ -41,7 +41,7 @@ pub use config::{Assignment, Config, Places};
 pub use error::{Blame, Error, Mistake, OrBlame, Result};
 pub use event::{Asked, Change, Event, Left, Look, Part, Then, Watch};
 pub use execution::{Executed, Execution, Ran, execute, run, submit};
-pub use gate::{GateRequest, LABELS, gate};
+pub use gate::{GateExperiment, GateRequest, LABELS, gate};
 pub use joining::blame_of;
 pub use lab::{Lab, chosen};
 pub use meter::pressure;

@@ -8,7 +8,7 @@ use common::{Told, blames, committed, execution, gate_request, lab};
 use preemptlab_experiment::Overrides;
 use preemptlab_files::OutFolder;
 use preemptlab_lab::{
-    Blame, Budget, GateRequest, Lab, Wanted,
+    Blame, Budget, GateExperiment, GateRequest, Lab, Wanted,
     bisect::{Between, BisectRequest, bisect},
     execute, gate, run,
 };
@@ -43,8 +43,10 @@ fn a_gate_says_what_it_cannot_compare() {
     blames(gate(&lab, &seeded), Blame::User, "compared as they are");
     blames(gate(&lab, &gate_request("no kernel", "debian:7.2")), Blame::User, "no kernel");
     let absent = folder.path().join("absent.toml");
-    let absent =
-        GateRequest { experiment: Some(&absent), ..gate_request("debian:6.12", "debian:7.2") };
+    let absent = GateRequest {
+        experiment: GateExperiment::File(&absent),
+        ..gate_request("debian:6.12", "debian:7.2")
+    };
     blames(gate(&lab, &absent), Blame::User, "absent.toml");
 }
 

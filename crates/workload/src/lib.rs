@@ -118,6 +118,11 @@ impl Workload {
         }
     }
 
+    /// Returns whether the workload is a load alone, without a probe, so that its sections are its answer.
+    pub fn is_load_alone(&self) -> bool {
+        matches!(self, Self::StressNg(load) if load.window.is_some())
+    }
+
     /// Returns the Debian packages that a guest's image needs, without their dependencies.
     pub fn packages(&self, guest: Arch) -> Vec<&str> {
         self.program().packages(guest.platform())

@@ -4,7 +4,7 @@ pub mod options;
 
 use std::process::ExitCode;
 
-use preemptlab_lab::{Config, GateRequest};
+use preemptlab_lab::{Config, GateExperiment, GateRequest};
 use preemptlab_model::MetricName;
 use preemptlab_report::{
     Terminal, gate_github, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
@@ -45,9 +45,13 @@ fn decide(args: &GateArgs, config: &Config, output: &Output) -> exit::Result<Gat
     let request = GateRequest {
         base: &args.base,
         new: &args.new,
-        experiment: args.experiment.as_deref(),
+        experiment: match &args.experiment {
+            Some(path) => GateExperiment::File(path),
+            None if args.atlas => GateExperiment::Atlas,
+            None => GateExperiment::Own,
+        },
         rule: GateRule {
-            metrics: args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
+            metrics: metrics(args),
             margins: gate_margins(&args.margins, config)?,
             ..GateRule::default()
         },
@@ -60,6 +64,14 @@ fn decide(args: &GateArgs, config: &Config, output: &Output) -> exit::Result<Gat
     let shown = Shown::new(output);
     let lab = lab::here(config, Some(&args.machines), &shown);
     Ok(preemptlab_lab::gate(&lab, &request)?)
+}
+
+/// Returns the metrics that decide. Beside many loads the sections do, with the latency that they make.
+fn metrics(args: &GateArgs) -> Vec<MetricName> {
+    match args.metrics.is_empty() && args.atlas {
+        true => vec![MetricName::BOUND_P99_9],
+        false => args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
+    }
 }
 
 /// Refuses forms that cannot all be written, before anything is executed.

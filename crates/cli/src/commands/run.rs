@@ -13,24 +13,25 @@ use std::{
 
 use clap::Args;
 use preemptlab_analysis::{
-    available::unmeasured, meant, named, repeated as repeated_runs, sampled, shown, traceable,
-    unsound,
+    Atlas, available::unmeasured, meant, named, repeated as repeated_runs, sampled, shown,
+    traceable, unsound,
 };
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::{Config, Execution, Lab, UntilDecided, Wanted, chosen};
 use preemptlab_model::{BackendKind, Digest};
 use preemptlab_recording::Override;
-use preemptlab_report::View;
+use preemptlab_report::{View, atlas_terminal};
 use preemptlab_runner::Summary;
 use preemptlab_stats::Baseline;
+use preemptlab_workload::Workload;
 
 use self::{
     options::{Elsewhere, Executor, Options},
     repeated::CommandArgs,
 };
 use crate::{
-    args::refuse,
+    args::{Format, refuse},
     exit::{self, OrExit},
     lab,
     output::Output,
@@ -244,8 +245,17 @@ fn run(
     for note in shown::notes(recording.manifest()) {
         output.note(note);
     }
-    let comparison = finished::comparison(baseline, recording, &ran.cells, executor.config)?;
-    output.comparison(&comparison, format, View::Overview)?;
+    let mut workloads = recording.manifest().experiment.workload.values();
+    let is_atlas = format == Format::Table && workloads.any(Workload::is_load_alone);
+    // Where no cell has sections, the table says why.
+    match is_atlas.then(|| Atlas::new(&[recording], None)) {
+        Some(Ok(atlas)) => output.data(&atlas_terminal(&atlas, output.terminal()))?,
+        Some(Err(_)) | None => {
+            let comparison =
+                finished::comparison(baseline, recording, &ran.cells, executor.config)?;
+            output.comparison(&comparison, format, View::Overview)?
+        }
+    };
     conclude(ran.summary, options.trace, backend, recording, output)
 }
 

@@ -263,7 +263,7 @@ impl Bisection<'_> {
         let request = GateRequest {
             base,
             new,
-            experiment,
+            experiment: experiment.into(),
             rule: GateRule {
                 metrics: metric.map(MetricName::from).into_iter().collect(),
                 margins,

@@ -55,7 +55,7 @@ impl Searched {
         };
         match *between {
             Between::Kernels(range) => {
-                let wanted = gate::wanted(experiment, &Overrides::default())?;
+                let wanted = gate::wanted(experiment.into(), &Overrides::default())?;
                 let names = packaged(lab, range, wanted.experiment.machine.arch)?;
                 let texts: Vec<String> = names.iter().map(ToString::to_string).collect();
                 let out = folder(Digest::of_json(&(&texts, &question)));

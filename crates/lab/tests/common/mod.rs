@@ -13,7 +13,8 @@ use std::{
 use preemptlab_experiment::Overrides;
 use preemptlab_files::OutFolder;
 use preemptlab_lab::{
-    Blame, Budget, Change, Error, Event, Execution, GateRequest, Lab, Result, Wanted, Watch,
+    Blame, Budget, Change, Error, Event, Execution, GateExperiment, GateRequest, Lab, Result,
+    Wanted, Watch,
 };
 use preemptlab_model::BackendKind;
 use preemptlab_provision::Options;
@@ -80,7 +81,7 @@ pub fn gate_request<'a>(base: &'a str, new: &'a str) -> GateRequest<'a> {
     GateRequest {
         base,
         new,
-        experiment: None,
+        experiment: GateExperiment::Own,
         rule: GateRule::default(),
         budget: Budget::Cells(60),
         preempt: &[],

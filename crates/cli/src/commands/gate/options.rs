@@ -16,6 +16,7 @@ use crate::args::{Form, Format, Machines, forms, written_folder};
 Examples:
   preemptlab gate debian:6.12 debian:7.2
   preemptlab gate git:../linux@HEAD~1 ../linux --format markdown
+  preemptlab gate git:../linux@HEAD~1 ../linux --atlas
   preemptlab gate runs/base runs/new
   preemptlab gate debian:6.12 debian:7.2 --format github --format junit=gate.xml
   preemptlab gate debian:6.12 debian:7.2 studies/postgres.toml --margin 5% --budget 200
@@ -34,6 +35,9 @@ pub struct GateArgs {
     /// studies/gate.toml]
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<PathBuf>,
+    /// Compare sections beside 48 of stress-ng's stressors, and not beside hackbench
+    #[arg(long, conflicts_with = "experiment")]
+    pub atlas: bool,
     /// Largest regression to accept: 3% for throughput and the like, 20us for latencies and
     /// sections; METRIC= before it for one metric; may be repeated [default: 3% and 20us]
     #[arg(long = "margin", value_name = "[METRIC=]SHARE|TIME")]
