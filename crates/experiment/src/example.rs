@@ -1,6 +1,6 @@
 /// Line of an experiment or a `workload.toml` for each key that takes a value, as an example where
 /// a value is missing.
-const EXAMPLES: [&str; 36] = [
+const EXAMPLES: [&str; 37] = [
     "format = 1",
     "name = \"mine\"",
     "description = \"does preemption cost throughput here?\"",
@@ -37,6 +37,7 @@ const EXAMPLES: [&str; 36] = [
     "stressor = \"matrix\"",
     "stressors = [\"mmap\", \"fork\"]",
     "without = [\"clone\"]",
+    "filesystem = \"ext4\"",
 ];
 
 /// Returns the example of a key's value.

@@ -161,7 +161,14 @@ fn cell(
 /// Returns the kernel's command line of a configuration.
 fn line(experiment: &Experiment, backend: BackendKind, factors: &Factors) -> String {
     let clocks = clocks(backend, experiment, factors.cpus);
-    cmdline(backend, &experiment.machine, clocks, &factors.settings)
+    let of_workload = experiment.workload[factors.workload.as_str()].parameters();
+    let line = cmdline(backend, &experiment.machine, clocks, &factors.settings);
+    [line]
+        .into_iter()
+        .chain(of_workload)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Returns another replicate of a planned cell; `None` where it cannot exist.

@@ -14,6 +14,7 @@ mod cyclictest_kernel;
 mod cyclictest_load;
 mod error;
 mod folder;
+mod furnished;
 mod hackbench;
 mod histogram_file;
 mod kind;
@@ -43,6 +44,7 @@ pub use cyclictest_kernel::CyclictestKernel;
 pub use cyclictest_load::{CyclictestLoad, Load};
 pub use error::MeasureError;
 pub use folder::{Definition, Flaw, Folder};
+pub use furnished::FileSystem;
 pub use hackbench::HackbenchMode;
 pub use histogram_file::{
     Context as HistogramContext, HISTOGRAM_FILE_BYTES_MAX, HistogramFile, HistogramFileError,
@@ -149,6 +151,21 @@ impl Workload {
             Self::CyclictestKernel(_) => CyclictestKernel::memory_mib_min(cpus),
             _ => 0,
         }
+    }
+
+    /// Returns the kernel's modules that a guest needs, without those that they depend on.
+    pub fn modules(&self) -> Vec<&str> {
+        self.program().modules()
+    }
+
+    /// Returns the modules that a guest has where its kernel does.
+    pub fn wanted_modules(&self) -> &'static [&'static str] {
+        self.program().wanted_modules()
+    }
+
+    /// Returns the kernel parameters that its modules are given.
+    pub fn parameters(&self) -> Vec<String> {
+        self.program().parameters()
     }
 
     /// Returns whether the guest's image needs the player of scenarios.

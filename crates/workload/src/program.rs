@@ -13,6 +13,21 @@ pub trait Program {
         Vec::new()
     }
 
+    /// See [`Workload::modules`](crate::Workload::modules).
+    fn modules(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// See [`Workload::wanted_modules`](crate::Workload::wanted_modules).
+    fn wanted_modules(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// See [`Workload::parameters`](crate::Workload::parameters).
+    fn parameters(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// See [`Workload::prepare`](crate::Workload::prepare).
     fn prepare(&self, _: &Platform) -> Vec<Command> {
         Vec::new()

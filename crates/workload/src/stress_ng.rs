@@ -8,11 +8,12 @@ use serde::{
 };
 
 use crate::{
-    MeasureError, Measurements, MetricNames, Seconds, WindowTime, Workload,
+    FileSystem, MeasureError, Measurements, MetricNames, Seconds, WindowTime, Workload,
     activity::activity,
     bounded::some_bounded,
     cyclictest,
     error::find,
+    furnished,
     measurements::{lower, throughput},
     outcome,
     phase::Phases,
@@ -39,6 +40,9 @@ pub struct StressNg {
     /// Time that is measured from the instant by which the stressor works, without a probe. A signal ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowTime>,
+    /// The file system of the stressor's files in a window; `None` leaves it to what the stressor needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<FileSystem>,
     /// Number of instances that work at the same time; by default one per CPU.
     #[serde(
         deserialize_with = "some_bounded::<_, 1, 64>",
@@ -86,6 +90,7 @@ impl Default for StressNg {
             stressors: Vec::new(),
             without: Vec::new(),
             window: None,
+            filesystem: None,
             instances: None,
             duration: None,
             ops: None,
@@ -136,13 +141,37 @@ const DURATION: Seconds = const { Seconds::new(2).unwrap() };
 /// The stressor where a workload names none.
 const STRESSOR_OF_NO_NAME: &str = "matrix";
 
+/// Time by which stress-ng's own time of a window is longer than the window, in milliseconds.
+const TIMEOUT_MORE_MS: u32 = 5_000;
+
 /// The window of a list that says none.
 const WINDOW: WindowTime = const { WindowTime::from_ms(250).unwrap() };
 
 impl Program for StressNg {
     fn packages(&self, _: &Platform) -> Vec<&str> {
         let probes = self.probes.any().then_some(cyclictest::PACKAGE);
-        [PACKAGE].into_iter().chain(probes).collect()
+        let furnished = self.window.map(|_| furnished::PACKAGE);
+        let of_files = self.window.and_then(|_| self.file_system().package());
+        [PACKAGE].into_iter().chain(probes).chain(furnished).chain(of_files).collect()
+    }
+
+    fn modules(&self) -> Vec<&str> {
+        self.window.map(|_| self.file_system().modules()).unwrap_or_default()
+    }
+
+    fn wanted_modules(&self) -> &'static [&'static str] {
+        match self.window {
+            Some(_) => &furnished::MODULES,
+            None => &[],
+        }
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        self.window.map(|_| self.file_system().parameters()).unwrap_or_default()
+    }
+
+    fn prepare(&self, _: &Platform) -> Vec<Command> {
+        self.window.map(|_| furnished::prepare(self.file_system())).unwrap_or_default()
     }
 
     fn assumed_packages(&self) -> Vec<&str> {
@@ -213,6 +242,9 @@ impl StressNg {
             self.window.get_or_insert(WINDOW);
         }
         let refused = match (self.window, self.ops, self.duration) {
+            (None, ..) if self.filesystem.is_some() => {
+                "`filesystem` is of a stressor that works alone: say `window`, too"
+            }
             (Some(_), Some(_), _) => "`window` and `ops` exclude each other",
             (Some(_), _, Some(_)) => "`window` and `duration` exclude each other",
             (Some(_), ..) if self.probes.any() => {
@@ -269,6 +301,16 @@ impl StressNg {
         Some(format!("stress-ng's {} is not executed: {reason}", self.stressor))
     }
 
+    /// Returns the folder of the stressor's files.
+    fn folder(&self) -> &'static str {
+        self.window.map_or(FileSystem::Tmpfs, |_| self.file_system()).folder()
+    }
+
+    /// Returns the file system of the stressor's files in a window.
+    fn file_system(&self) -> FileSystem {
+        self.filesystem.unwrap_or_else(|| stressors::file_system(&self.stressor))
+    }
+
     /// Returns the time that the stressor works; `None` where that depends on its operations.
     fn time(&self) -> Option<Seconds> {
         self.ops.is_none().then_some(self.duration.unwrap_or(DURATION))
@@ -296,8 +338,12 @@ impl StressNg {
         let stressor = &self.stressor;
         let end = match (self.ops, self.window) {
             (Some(ops), _) => vec![format!("--{stressor}-ops={ops}"), "--timeout=0".to_owned()],
-            // stress-ng asks for leave where a stressor may hang a machine; a cell has a limit.
-            (None, Some(_)) => vec!["--pathological".to_owned(), "--timeout=0".to_owned()],
+            // stress-ng asks for leave where a stressor may hang a machine; a cell has a limit. Some stressors count
+            // the time themselves and end at once where there is none, so it is longer than the window.
+            (None, Some(window)) => vec![
+                "--pathological".to_owned(),
+                format!("--timeout={}", window.seconds_at_least(TIMEOUT_MORE_MS)),
+            ],
             (None, None) => vec![format!("--timeout={}", self.time().unwrap_or(DURATION))],
         };
         let needs = self.window.into_iter().flat_map(|_| stressors::options(stressor));
@@ -317,7 +363,7 @@ impl StressNg {
                 signal: CommandSignal::Alarm,
                 after_ns: window_end_ns(window),
             }),
-            ..stress(seed, what.chain(where_))
+            ..stress_in(self.folder(), seed, what.chain(where_))
         }
     }
 
@@ -362,7 +408,7 @@ impl StressNg {
         };
         Err(MeasureError::NotWorked {
             stressor: stressor.to_owned(),
-            said: stress_ng_said::reason(command).unwrap_or(refused),
+            said: stress_ng_said::reason(command, &refused),
             oom_kills: report.activity.oom_kills,
         })
     }
@@ -390,10 +436,15 @@ const DONE_PERCENT: u64 = 95;
 
 /// Returns the command of stress-ng with these arguments, as a fair task.
 pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
+    stress_in(FileSystem::Tmpfs.folder(), seed, arguments)
+}
+
+/// Returns the same command, which makes its files in a folder.
+fn stress_in(folder: &str, seed: u64, arguments: impl Iterator<Item = String>) -> Command {
     let argv = [format!("/usr/bin/{PACKAGE}")].into_iter().chain(arguments).chain([
         // Replicates differ in their random numbers, configurations do not.
         format!("--seed={seed}"),
-        "--temp-path=/tmp".to_owned(),
+        format!("--temp-path={folder}"),
         "--metrics".to_owned(),
         format!("--yaml={YAML}"),
     ]);

@@ -21,21 +21,42 @@ const OF_EVERY_RUN: [&str; 10] = [
     "unsuccessful run completed",
 ];
 
+/// Kinds of messages that tell a reason whatever their words.
+const KINDS_OF_REASONS: [&str; 3] = ["error", "fail", "warn"];
+
 /// The most messages that make a reason.
 const MESSAGES_MAX: usize = 3;
 
-/// Returns stress-ng's own reason why a stressor was skipped or failed, on one line; `None` where it gave none.
-pub fn reason(command: &CommandReport) -> Option<String> {
-    let mut said: Vec<&str> = Vec::new();
+/// Returns the reason why a stressor was skipped or failed, on one line: stress-ng's own where it gave one, else how
+/// the run ended, with its other messages.
+pub fn reason(command: &CommandReport, ended: &str) -> String {
     let lines = command.stderr.lines().chain(command.stdout.lines());
-    for message in lines.filter_map(message) {
-        let is_reason = !OF_EVERY_RUN.iter().any(|begin| message.starts_with(begin));
-        if is_reason && !said.contains(&message) && said.len() < MESSAGES_MAX {
-            said.push(message);
+    let said: Vec<(&str, &str)> = lines.filter_map(message).filter(is_of_this_run).collect();
+    let is_reason =
+        |(kind, text): &&(&str, &str)| KINDS_OF_REASONS.contains(kind) || text.contains("skip");
+    let reasons = joined(said.iter().filter(is_reason));
+    let reason = match (reasons.is_empty(), joined(said.iter())) {
+        (false, _) => reasons,
+        (true, others) if others.is_empty() => ended.to_owned(),
+        (true, others) => format!("{ended}; it said: {others}"),
+    };
+    let escaped: String = reason.chars().map(harmless).collect();
+    tail(&escaped).to_owned()
+}
+
+/// Joins the first messages, each once.
+fn joined<'a>(said: impl Iterator<Item = &'a (&'a str, &'a str)>) -> String {
+    let mut each: Vec<&str> = Vec::new();
+    for (_, text) in said {
+        if !each.contains(text) && each.len() < MESSAGES_MAX {
+            each.push(text);
         }
     }
-    let escaped: String = said.join("; ").chars().map(harmless).collect();
-    (!said.is_empty()).then(|| tail(&escaped).to_owned())
+    each.join("; ")
+}
+
+fn is_of_this_run((_, text): &(&str, &str)) -> bool {
+    !OF_EVERY_RUN.iter().any(|begin| text.starts_with(begin))
 }
 
 /// Returns a character as text, escaped where a terminal would obey it.
@@ -46,11 +67,10 @@ fn harmless(character: char) -> String {
     }
 }
 
-/// Returns the text of a message, without its kind and the number of its process.
-fn message(line: &str) -> Option<&str> {
+/// Returns the kind and the text of a message, without the number of its process.
+fn message(line: &str) -> Option<(&str, &str)> {
     let (kind, text) = line.strip_prefix(BEGIN)?.split_once(':')?;
-    let text = text.trim_start();
-    let (process, text) = text.strip_prefix('[')?.split_once(']')?;
+    let (process, text) = text.trim_start().strip_prefix('[')?.split_once(']')?;
     let is_message = kind != "metrc" && process.bytes().all(|byte| byte.is_ascii_digit());
-    is_message.then_some(text.trim())
+    is_message.then_some((kind, text.trim()))
 }

@@ -7,6 +7,8 @@ use serde::{
     de::{Error, SeqAccess, Unexpected, Visitor, value::SeqAccessDeserializer},
 };
 
+use crate::FileSystem;
+
 /// Classes that an experiment can name, each with a file of its stressors.
 const CLASSES: [(&str, &str); 1] = [("os", include_str!("stressors_os.txt"))];
 
@@ -38,12 +40,23 @@ pub const OPTIONS: [(&str, &str); 4] = [
 const OPTIONS_ALONE: [(&str, &str); 0] = [];
 
 /// Stressors that refuse to work as root.
-const OF_USERS: [&str; 1] = ["exec"];
+const OF_USERS: [&str; 2] = ["exec", "spawn"];
+
+/// Stressors that need another file system than tmpfs, and the one that they have where an experiment names none.
+const ON_DISK: [&str; 3] = ["fiemap", "swap", "verity"];
 
 /// Lists the options of a stressor that works alone.
 pub fn options(stressor: &str) -> impl Iterator<Item = &'static str> {
     let all = OPTIONS.into_iter().chain(OPTIONS_ALONE);
     all.filter(move |(name, _)| *name == stressor).map(|(_, option)| option)
+}
+
+/// Returns the file system that a stressor has where an experiment names none.
+pub fn file_system(stressor: &str) -> FileSystem {
+    match ON_DISK.contains(&stressor) {
+        true => FileSystem::Ext4,
+        false => FileSystem::Tmpfs,
+    }
 }
 
 /// Returns whether a stressor works as an ordinary user alone.

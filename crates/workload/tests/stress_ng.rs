@@ -225,6 +225,8 @@ fn keys_are_checked() {
         ("window = \"1s\"\nops = 1", "`window` and `ops` exclude each other"),
         ("window = \"1s\"\nduration = \"2s\"", "`window` and `duration` exclude each other"),
         ("window = \"1s\"\nprobes = \"fifo\"", "`window` and `probes` exclude each other"),
+        ("filesystem = \"ext4\"", "say `window`, too"),
+        ("window = \"1s\"\nfilesystem = \"ext5\"", "unknown variant `ext5`"),
         ("stressors = []", "`stressors` are 1 to 512 of stress-ng's"),
         ("stressors = \"class:OS\"", "or a class: \"class:os\""),
         ("stressors = \"mmap\"", "or a class: \"class:os\""),
@@ -270,7 +272,7 @@ fn a_window_is_ended_by_a_signal_and_has_no_probe() {
     let [command] = &job.probes[..] else { panic!("{:?}", job.probes) };
     assert!(
         command.argv.join(" ").starts_with(
-            "/usr/bin/stress-ng --mmap=2 --mmap-bytes=32M --pathological --timeout=0 --seed=1 "
+            "/usr/bin/stress-ng --mmap=2 --mmap-bytes=32M --pathological --timeout=6s --seed=1 "
         ),
         "{:?}",
         command.argv
@@ -278,6 +280,28 @@ fn a_window_is_ended_by_a_signal_and_has_no_probe() {
     let end = command.end.unwrap();
     assert_eq!((end.signal, end.after_ns), (CommandSignal::Alarm, WORKS_AFTER_NS + 300_000_000));
     assert!(job.limit_ns > end.after_ns && job.load.is_empty() && !command.unprivileged);
+}
+
+#[test]
+fn a_stressor_has_the_file_system_that_it_asks_for() {
+    let alone = |keys: &str| workload(&format!("window = \"250ms\"\n{keys}"));
+    let folder = |workload: &Workload| {
+        let argv = workload.job(inputs(1, PreemptMode::None, 1)).probes[0].argv.clone();
+        argv.iter().find_map(|word| word.strip_prefix("--temp-path=").map(str::to_owned)).unwrap()
+    };
+    let tmpfs = alone("stressor = \"dir\"");
+    assert_eq!(tmpfs.packages(Arch::Amd64), ["stress-ng", "busybox-static"]);
+    assert_eq!((tmpfs.prepare(Arch::Amd64).len(), folder(&tmpfs).as_str()), (1, "/tmp"));
+    assert!(tmpfs.modules().is_empty() && tmpfs.wanted_modules().contains(&"zram"));
+    for ext4 in [alone("stressor = \"dir\"\nfilesystem = \"ext4\""), alone("stressor = \"verity\"")]
+    {
+        assert_eq!(ext4.packages(Arch::Amd64), ["stress-ng", "busybox-static", "e2fsprogs"]);
+        assert_eq!(ext4.modules(), ["brd", "ext4"]);
+        assert_eq!(ext4.parameters(), ["brd.rd_size=393216"]);
+        assert_eq!((ext4.prepare(Arch::Amd64).len(), folder(&ext4).as_str()), (5, "/run/files"));
+    }
+    let timed = workload("");
+    assert!(timed.prepare(Arch::Amd64).is_empty() && timed.wanted_modules().is_empty());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use preemptlab_experiment::{Derived, Experiment, Manifest};
 use preemptlab_model::{BackendKind, Kernel};
 use preemptlab_provision::{KernelError, Provision, ProvisionedKernel};
 use preemptlab_recording::{Image, QemuUsed};
+use preemptlab_workload::Workload;
 
 use super::{Preparation, PrepareError, Prepared};
 
@@ -91,7 +92,10 @@ impl Preparation<'_> {
             return Err(changed("its configuration was changed".to_owned()));
         }
         let Some(folder) = Provision::own_modules(name) else { return Ok(()) };
-        if is_host || manifest.experiment.machine.modules.is_empty() {
+        let Experiment { machine, workload, .. } = &manifest.experiment;
+        let has_modules =
+            |of: &Workload| !of.modules().is_empty() || !of.wanted_modules().is_empty();
+        if is_host || machine.modules.is_empty() && !workload.values().any(has_modules) {
             return Ok(());
         }
         // The image holds the modules, and is the digest of all of them.
@@ -130,11 +134,11 @@ impl Preparation<'_> {
         let kernel = manifest.kernel(&recorded.kernel).ok_or(PrepareError::OtherImage)?;
         let packages = self.provision.packages_exact(&recorded.packages)?;
         let Experiment { machine, workload, .. } = &manifest.experiment;
+        let workload = workload.get(recorded.workload.as_str()).ok_or(PrepareError::OtherImage)?;
         let modules = match manifest.backend {
             BackendKind::Host => Vec::new(),
-            _ => self.modules(&machine.modules, &self.kernel_again(kernel)?)?,
+            _ => self.modules(&machine.modules, workload, &self.kernel_again(kernel)?)?,
         };
-        let workload = workload.get(recorded.workload.as_str()).ok_or(PrepareError::OtherImage)?;
         let image = self.build_image(&modules, &packages, workload)?;
         if image.sha256 == recorded.sha256 { Ok(()) } else { Err(PrepareError::OtherImage) }
     }

@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     path::PathBuf,
 };
 
@@ -7,7 +7,7 @@ use preemptlab_backend_qemu::{Artifacts, check_allowed};
 use preemptlab_experiment::{Experiment, Manifest, manifest_on};
 use preemptlab_model::{Arch, BackendKind, Kernel, KernelRef, Package};
 use preemptlab_provision::{
-    Event, GuestImage, KbuildError, KernelError, Own, ProvisionedKernel, build_image,
+    Event, GuestImage, KbuildError, KernelError, ModuleError, Own, ProvisionedKernel, build_image,
 };
 use preemptlab_recording::{Image, QemuUsed};
 use preemptlab_workload::Workload;
@@ -24,6 +24,19 @@ struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     fn of(workload: &'a Workload, guest: Arch) -> Self {
         Self { packages: workload.packages(guest), assumed: workload.assumed_packages() }
+    }
+}
+
+/// Modules that a workload needs of a kernel, and those that it has where the kernel does.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct WantedModules<'a> {
+    needed: Vec<&'a str>,
+    further: &'static [&'static str],
+}
+
+impl<'a> WantedModules<'a> {
+    fn of(workload: &'a Workload) -> Self {
+        Self { needed: workload.modules(), further: workload.wanted_modules() }
     }
 }
 
@@ -57,10 +70,17 @@ fn refuse_modules(experiment: &Experiment) -> Result<(), PrepareError> {
     if let Some(module) = experiment.machine.modules.first() {
         return refuse(format!("the experiment asks for the kernel module `{module}`"));
     }
-    match experiment.workload.iter().find(|(_, workload)| workload.needs_player()) {
-        Some((name, _)) => refuse(format!("the workload `{name}` plays a scenario in the kernel")),
-        None => Ok(()),
+    for (name, workload) in &experiment.workload {
+        if workload.needs_player() {
+            return refuse(format!("the workload `{name}` plays a scenario in the kernel"));
+        }
+        if let Some(module) = workload.modules().iter().chain(workload.wanted_modules()).next() {
+            return refuse(format!(
+                "the workload `{name}` works with the kernel module `{module}`"
+            ));
+        }
     }
+    Ok(())
 }
 
 impl Preparation<'_> {
@@ -113,17 +133,21 @@ impl Preparation<'_> {
                 artifacts.insert(kernel.kernel.image_sha256, kernel.image.clone());
                 configs.extend(kernel.config.clone().map(|config| (name.clone(), config)));
             }
-            let modules = match &kernel {
-                Found::Provisioned(kernel) if !is_host => {
-                    self.modules(&experiment.machine.modules, kernel)?
-                }
-                _ => Vec::new(),
-            };
+            let mut modules = BTreeMap::new();
             for (workload_name, workload) in &experiment.workload {
                 let packages = &packages[&Wanted::of(workload, guest)];
+                let modules: &Vec<_> = match modules.entry(WantedModules::of(workload)) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => entry.insert(match &kernel {
+                        Found::Provisioned(kernel) if !is_host => {
+                            self.modules(&experiment.machine.modules, workload, kernel)?
+                        }
+                        _ => Vec::new(),
+                    }),
+                };
                 let what = format!("the guest image of {workload_name} for {name}");
                 self.provision.tell(Event::Packing { what });
-                let image = self.build_image(&modules, packages, workload)?;
+                let image = self.build_image(modules, packages, workload)?;
                 artifacts.insert(image.sha256, image.path);
                 images.push(Image {
                     sha256: image.sha256,
@@ -186,13 +210,23 @@ impl Preparation<'_> {
             .collect()
     }
 
-    /// Modules of a kernel, each with its path in the image.
+    /// Returns the modules of a kernel that the experiment names and a workload needs, and those of the workload's
+    /// further ones that the kernel has, each with its path in the image.
     pub(crate) fn modules(
         &self,
         names: &[String],
+        workload: &Workload,
         kernel: &ProvisionedKernel,
     ) -> Result<Vec<(String, Vec<u8>)>, PrepareError> {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        names.extend(workload.modules());
+        for wanted in workload.wanted_modules() {
+            match self.provision.modules(kernel, &[wanted]) {
+                Ok(_) => names.push(wanted),
+                Err(ModuleError::Unknown { .. } | ModuleError::NoModules { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         let modules = self.provision.modules(kernel, &names)?;
         Ok(modules.into_iter().map(|module| (module.path, module.bytes)).collect())
     }
