@@ -9,7 +9,7 @@ pub const PACKAGE: &str = "busybox-static";
 
 const BUSYBOX: &str = "/usr/bin/busybox";
 
-/// Modules of kernels that have them: checksums of file systems, sockets of ciphers, devices that stressors open, and
+/// Modules of kernels that have them, which come before those of a file system: checksums of file systems, sockets of ciphers, devices that stressors open, and
 /// swap. A kernel loads most of them itself where it has a modprobe.
 pub const MODULES: [&str; 10] = [
     "crc32c_generic",
@@ -37,7 +37,7 @@ const FOLDER: &str = "/run/files";
 /// Identity of the file system, and seed of its hashes: chance would make another one in each boot.
 const UUID: &str = "7b1c5b56-2a4e-4d5e-8f0a-63c1a0d2e4f6";
 
-/// Mounts that a running system has and that stressors look for, and swap of 128 MiB. A kernel without one of them is
+/// Mounts that a running system has and that stressors look for, leave for root to ping, and swap of 128 MiB. A kernel without one of them is
 /// measured all the same: the stressor says what it misses.
 const SCRIPT: &str = "b=/usr/bin/busybox
 $b mkdir -p /dev/pts /dev/mqueue
@@ -46,6 +46,7 @@ $b mount -t mqueue mqueue /dev/mqueue
 $b mount -t cgroup2 cgroup2 /sys/fs/cgroup
 $b mount -t securityfs securityfs /sys/kernel/security
 $b mount -t tracefs tracefs /sys/kernel/tracing
+echo 0 0 > /proc/sys/net/ipv4/ping_group_range
 if echo 128M > /sys/block/zram0/disksize; then
     $b mkswap /dev/zram0
     $b swapon /dev/zram0
@@ -109,7 +110,7 @@ impl FileSystem {
     fn made(self) -> Option<Vec<String>> {
         let words = match self {
             Self::Ext4 => format!(
-                "/usr/sbin/mkfs.ext4 -q -F -O verity -U {UUID} -E \
+                "/usr/sbin/mkfs.ext4 -q -F -b 4096 -O verity -U {UUID} -E \
                  hash_seed={UUID},lazy_itable_init=0,lazy_journal_init=0,nodiscard {DISK}"
             ),
             Self::Xfs => format!("/usr/sbin/mkfs.xfs -q -f -K -m uuid={UUID} {DISK}"),

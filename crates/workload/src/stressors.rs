@@ -37,7 +37,7 @@ pub const OPTIONS: [(&str, &str); 4] = [
 ];
 
 /// Options of stressors that work alone.
-const OPTIONS_ALONE: [(&str, &str); 0] = [];
+const OPTIONS_ALONE: [(&str, &str); 1] = [("mmaphuge", "--mmaphuge-mmaps=8")];
 
 /// Stressors that refuse to work as root.
 const OF_USERS: [&str; 2] = ["exec", "spawn"];

@@ -219,7 +219,6 @@ impl Preparation<'_> {
         kernel: &ProvisionedKernel,
     ) -> Result<Vec<(String, Vec<u8>)>, PrepareError> {
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
-        names.extend(workload.modules());
         for wanted in workload.wanted_modules() {
             match self.provision.modules(kernel, &[wanted]) {
                 Ok(_) => names.push(wanted),
@@ -227,6 +226,7 @@ impl Preparation<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
+        names.extend(workload.modules());
         let modules = self.provision.modules(kernel, &names)?;
         Ok(modules.into_iter().map(|module| (module.path, module.bytes)).collect())
     }
