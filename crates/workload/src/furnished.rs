@@ -114,7 +114,7 @@ impl FileSystem {
                  hash_seed={UUID},lazy_itable_init=0,lazy_journal_init=0,nodiscard {DISK}"
             ),
             Self::Xfs => format!("/usr/sbin/mkfs.xfs -q -f -K -m uuid={UUID} {DISK}"),
-            Self::Btrfs => format!("/usr/bin/mkfs.btrfs -q -f -K -U {UUID} {DISK}"),
+            Self::Btrfs => format!("/usr/sbin/mkfs.btrfs -q -f -K -U {UUID} {DISK}"),
             Self::Tmpfs => return None,
         };
         Some(words.split_whitespace().map(str::to_owned).collect())
