@@ -39,7 +39,7 @@ pub enum Class {
 
 impl Class {
     /// The classes, in order.
-    pub const ALL: [Self; 2] = [Self::P, Self::N];
+    pub const BOTH: [Self; 2] = [Self::P, Self::N];
 
     /// Returns the class of a kind of sections.
     pub fn of(kind: SectionKind) -> Self {
@@ -261,7 +261,7 @@ impl Atlas {
             counted(self.configurations.len(), "configuration"),
             counted(self.sections.len(), "function"),
         )];
-        sentences.extend(Class::ALL.iter().filter_map(|class| {
+        sentences.extend(Class::BOTH.iter().filter_map(|class| {
             let longest = self.of_class(*class).next()?;
             let AtlasConfiguration { name, cpus, .. } = &self.configurations[longest.configuration];
             let what = match class {
@@ -288,7 +288,7 @@ impl Atlas {
                 });
                 lengths.reduce(|a, b| if b.0 > a.0 { b } else { a })
             };
-            let said: Vec<String> = Class::ALL
+            let said: Vec<String> = Class::BOTH
                 .iter()
                 .filter_map(|class| longest(*class))
                 .map(|(ns, section)| format!("{} us in {}", in_us(ns), section.function))

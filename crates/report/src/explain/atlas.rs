@@ -15,7 +15,7 @@ const SHOWN_IN_MARKDOWN: usize = 50;
 /// Shows an atlas for a terminal: the sentences, and the longest sections of each class.
 pub fn atlas_terminal(atlas: &Atlas, terminal: Terminal) -> String {
     let sentences = atlas.sentences().iter().map(|said| terminal.note(said)).collect::<String>();
-    let tables = Class::ALL.map(|class| of_class(atlas, class, SHOWN).terminal(terminal));
+    let tables = Class::BOTH.map(|class| of_class(atlas, class, SHOWN).terminal(terminal));
     format!("{sentences}\n{}", tables.join("\n"))
 }
 
@@ -23,7 +23,7 @@ pub fn atlas_terminal(atlas: &Atlas, terminal: Terminal) -> String {
 pub fn atlas_markdown(atlas: &Atlas) -> String {
     let sentences = atlas.sentences();
     let sentences = sentences.iter().map(|said| format!("- {}\n", plain::markdown(said)));
-    let tables = Class::ALL.map(|class| of_class(atlas, class, SHOWN_IN_MARKDOWN).markdown());
+    let tables = Class::BOTH.map(|class| of_class(atlas, class, SHOWN_IN_MARKDOWN).markdown());
     let unmeasured = unmeasured(atlas).map(|table| format!("\n{}", table.markdown()));
     let sentences: String = sentences.collect();
     format!("{sentences}\n{}{}", tables.join("\n"), unmeasured.unwrap_or_default())
