@@ -1,4 +1,4 @@
-// Bundles the report's script and style into a folder: node build.mjs FOLDER
+// Bundles the scripts and styles of the pages into a folder: node build.mjs FOLDER
 // crates/report/build.rs calls it; the files are the same for the same sources and lock file.
 
 import { createHash } from "node:crypto";
@@ -24,24 +24,29 @@ function notices() {
   return texts.join(`\n\n${"-".repeat(72)}\n\n`).replaceAll("*/", "* /");
 }
 
-await build({
-  entryPoints: { report: "src/main.ts" },
-  outdir: folder,
-  bundle: true,
-  minify: true,
-  format: "iife",
-  target: "es2022",
-  legalComments: "inline",
-  define: { "process.env.NODE_ENV": '"production"' },
-  banner: { js: `/*!\n${notices()}\n*/` },
-  logLevel: "warning",
-});
-
-// What stands inside an HTML element must not end it, nor begin a comment.
-for (const [file, forbidden] of [["report.js", /<\/script|<!--|<script|\r|\0/i], ["report.css", /<\/style/i]]) {
-  if (forbidden.test(readFileSync(join(folder, file), "utf8"))) {
-    throw new Error(`${file} cannot stand inside a page`);
+/** Bundles a page's script and style. What a page does not import is no part of its bundle. */
+async function bundle(name, entry, banner) {
+  await build({
+    entryPoints: { [name]: entry },
+    outdir: folder,
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2022",
+    legalComments: "inline",
+    define: { "process.env.NODE_ENV": '"production"' },
+    banner,
+    logLevel: "warning",
+  });
+  // What stands inside an HTML element must not end it, nor begin a comment.
+  for (const [file, forbidden] of [[`${name}.js`, /<\/script|<!--|<script|\r|\0/i], [`${name}.css`, /<\/style/i]]) {
+    if (forbidden.test(readFileSync(join(folder, file), "utf8"))) {
+      throw new Error(`${file} cannot stand inside a page`);
+    }
   }
+  const script = readFileSync(join(folder, `${name}.js`));
+  writeFileSync(join(folder, `${name}.js.sha256`), createHash("sha256").update(script).digest("base64"));
 }
-const script = readFileSync(join(folder, "report.js"));
-writeFileSync(join(folder, "report.js.sha256"), createHash("sha256").update(script).digest("base64"));
+
+await bundle("report", "src/main.ts", { js: `/*!\n${notices()}\n*/` });
+await bundle("atlas", "src/atlas.ts", {});

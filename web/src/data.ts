@@ -12,10 +12,15 @@ const INVISIBLE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2
 
 /** Reads the data inside the document. */
 export function read(): PageData {
-  const text = document.getElementById("data")?.textContent ?? "";
+  return parsed("data") as PageData;
+}
+
+/** Reads the JSON of an element, without what cannot be seen. */
+export function parsed(id: string): unknown {
+  const text = document.getElementById(id)?.textContent ?? "";
   const visible = (_: string, value: unknown) =>
     typeof value === "string" ? value.replace(INVISIBLE, "\ufffd") : value;
   // Most reports have no such character, and then need no visit to every value.
   const clean = !/\\[u0tbfr]/.test(text.replaceAll("\\u003c", "")) && text.search(INVISIBLE) < 0;
-  return JSON.parse(text, clean ? undefined : visible) as PageData;
+  return JSON.parse(text, clean ? undefined : visible);
 }

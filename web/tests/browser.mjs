@@ -49,7 +49,7 @@ export async function open(browser, file) {
   // The observer is there before the page is: it notes when the first plot is in the document.
   await page.addInitScript(() => {
     new MutationObserver((_, observer) => {
-      if (!document.querySelector(".plot svg path")) return;
+      if (!document.querySelector(".plot svg path, #map td")) return;
       observer.disconnect();
       requestAnimationFrame(() => setTimeout(() => { globalThis.firstPlotMs = performance.now(); }));
     }).observe(document, { childList: true, subtree: true });

@@ -1,8 +1,8 @@
-//! `web/src/document.ts` holds the types of the page's data as they are here.
+//! `web/src/document.ts` holds the types of the pages' data as they are here.
 
 use std::{collections::BTreeMap, env, fs, path::Path};
 
-use preemptlab_report::page::PageData;
+use preemptlab_report::page::{AtlasData, AtlasDetails, PageData};
 use ts_rs::{Config, TS, TypeVisitor};
 
 const HEADER: &str = "\
@@ -34,6 +34,8 @@ fn the_types_of_the_script_are_those_of_the_page() {
     let config = Config::new().with_large_int("number");
     let mut types = Types { config, declared: BTreeMap::new() };
     types.visit::<PageData>();
+    types.visit::<AtlasData>();
+    types.visit::<AtlasDetails>();
     let declared: String = types.declared.into_values().collect();
     let lines = declared.lines().map(|line| format!("{}\n", line.trim_end()));
     let text: String = [HEADER.to_owned()].into_iter().chain(lines).collect();

@@ -24,6 +24,8 @@ interface Options<Row> {
   counted(shown: number): void;
   /** How many rows are shown before anybody asks for more. */
   page?: number;
+  /** The column that rows are sorted by at first. */
+  sorted?: number;
 }
 
 export class SortedTable<Row> {
@@ -32,13 +34,14 @@ export class SortedTable<Row> {
   #heads: HTMLTableCellElement[];
   #body = h("tbody");
   #more: HTMLButtonElement;
-  #sorted: { column: number; descending: boolean } = { column: 0, descending: false };
+  #sorted: { column: number; descending: boolean };
   #words: string[] = [];
   #limit: number;
 
   constructor(options: Options<Row>) {
     this.#options = options;
     this.#limit = options.page ?? Infinity;
+    this.#sorted = { column: options.sorted ?? 0, descending: false };
     this.#heads = options.columns.map((column, index) =>
       h(
         "th",

@@ -1,7 +1,8 @@
-//! A comparison with its evidence as one HTML file that needs nothing else: no request leaves it, it opens
-//! from a disk, and its script, style and data are inside. The data is [`PageData`]; `web/` is the script
-//! that shows it.
+//! A comparison with its evidence, and an atlas, as one HTML file each that needs nothing else: no request leaves
+//! it, it opens from a disk, and its script, style and data are inside. The data is [`PageData`], of an atlas
+//! [`AtlasData`]; `web/` has the scripts that show them.
 
+mod atlas;
 mod curves;
 mod data;
 mod evidence;
@@ -14,12 +15,14 @@ mod timelines;
 use preemptlab_analysis::{Compared, Error};
 use preemptlab_stats::Comparison;
 
+pub use atlas::atlas_data;
 pub use curves::latency_curves;
 pub use data::{
-    CellRow, Evidence, Histogram, ImageUsed, Instants, KernelUsed, PageData, QemuUsed, Timeline,
+    AtlasCause, AtlasClass, AtlasColumn, AtlasData, AtlasDetails, AtlasFunction, CellRow, Evidence,
+    Histogram, ImageUsed, Instants, KernelUsed, PageData, QemuUsed, Timeline,
 };
 #[cfg(feature = "bundle")]
-pub use html::html;
+pub use html::{atlas_html, html};
 
 use crate::{InWords, caption, curves_svg};
 

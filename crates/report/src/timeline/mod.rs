@@ -1,7 +1,7 @@
 //! The time of late wakeups by cause: for a terminal, and as a picture.
 
 mod bar;
-mod cause;
+pub(crate) mod cause;
 mod rows;
 mod stretch;
 mod svg;

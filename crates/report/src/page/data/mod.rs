@@ -1,5 +1,6 @@
-//! The data of the page, as its script reads them.
+//! The data of the pages, as their scripts read them.
 
+mod atlas;
 mod cells;
 mod histogram;
 mod provenance;
@@ -10,6 +11,7 @@ use preemptlab_stats::Comparison;
 use serde::Serialize;
 use ts_rs::TS;
 
+pub use atlas::{AtlasCause, AtlasClass, AtlasColumn, AtlasData, AtlasDetails, AtlasFunction};
 pub use cells::CellRow;
 pub use histogram::Histogram;
 pub use provenance::{ImageUsed, KernelUsed, QemuUsed};
