@@ -6,6 +6,9 @@ use rustix::fs::{Access, access};
 
 use crate::{exit, output::Output};
 
+/// The name and version of the program that makes pages.
+pub const GENERATOR: &str = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
+
 /// Refuses a file that cannot be written.
 pub fn check(file: &Path) -> exit::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -61,6 +61,20 @@ fn a_format_of_a_view_is_written() {
 }
 
 #[test]
+fn the_atlas_is_written_as_a_page() {
+    let (desk, _) = desk();
+    explain(&desk, &["atlas", "-o", "atlas.html"]).succeeds();
+    let page = fs::read_to_string(desk.path("atlas.html")).unwrap();
+    for part in ["<!DOCTYPE html>", "do_nanosleep", r#"id="details""#, "default-src 'none'"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let refused = explain(&desk, &["atlas", "--out", "atlas.md"]);
+    refused.fails(2, &["atlas.md does not end in .html"]);
+    assert!(!explain(&desk, &["atlas", "-o", "a.html", "--format", "csv"]).stderr.is_empty());
+    assert!(!desk.path("atlas.md").exists() && !desk.path("a.html").exists());
+}
+
+#[test]
 fn a_truncated_trace_is_named() {
     let (desk, traced) = desk();
     let file = traced.file("trace");

@@ -11,7 +11,13 @@ use preemptlab_report::{
 };
 
 use super::options::Compare;
-use crate::{apart, compared::open, exit, output::Output, writable};
+use crate::{
+    apart,
+    compared::open,
+    exit,
+    output::Output,
+    writable::{self, GENERATOR},
+};
 
 /// Forms of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +27,6 @@ pub enum Form {
     /// Markdown, for a pull request or a mailing list.
     Letter,
 }
-
-/// The name and version of the program that makes pages.
-const GENERATOR: &str = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
 
 /// Writes a page in a form, or fills the template.
 pub fn execute(
