@@ -41,9 +41,21 @@ pub struct CyclictestKernel {
 /// - `sock` sends and receives over loopback, in the softirq of the network.
 const STRESSORS: [&str; 5] = ["mmap", "vm", "fork", "dentry", "sock"];
 
-/// Stressors that end a few operations in a window, or whose operations differ by more than models do: one more
-/// or less would decide their rate. They do not count in the throughput where others work.
-const COARSE: [&str; 5] = ["bigheap", "forkheavy", "mmap", "mmapmany", "vm"];
+/// Stressors that end a few operations in a window, or none, or whose operations differ by more than models do: one
+/// more or less would decide their rate. They do not count in the throughput where others work.
+const COARSE: [&str; 11] = [
+    "bigheap",
+    "forkheavy",
+    "itimer",
+    "madvise",
+    "mmap",
+    "mmapmany",
+    "mremap",
+    "msync",
+    "procfs",
+    "vm",
+    "yield",
+];
 
 /// Memory of a guest besides the load's, in MiB: kernel, image and probes.
 const AROUND_LOAD_MIB: u32 = 192;
@@ -117,8 +129,13 @@ impl Program for CyclictestKernel {
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
         let latencies = self.probe_set().latencies(cpus, report)?;
         let names = self.stressors.iter().map(String::as_str).collect::<Vec<_>>();
-        let rates = stress_ng::stressed_all(find(&report.probes, stress_ng::PROBE)?, &names)?;
-        let mut numbers = vec![mean_rate(&self.counted(&rates))];
+        let load = find(&report.probes, stress_ng::PROBE)?;
+        let rates = stress_ng::in_any_number(load, &names)?;
+        if let Some((stressor, _)) = self.counted(&rates).into_iter().find(|(_, did)| did.ops == 0)
+        {
+            return Err(stress_ng::has_done_nothing(load, stressor));
+        }
+        let mut numbers = vec![mean_rate(self.counted(&rates).into_iter().map(|(_, did)| did))];
         numbers.extend(names.iter().zip(&rates).map(|(stressor, did)| rate(stressor, did)));
         numbers.extend(activity(report));
         Ok(Measurements { latencies, numbers })
@@ -131,13 +148,13 @@ impl CyclictestKernel {
         AROUND_LOAD_MIB + LOAD_MIB * cpus
     }
 
-    /// Returns the rates that are a part of the throughput.
-    fn counted<'a>(&self, rates: &'a [Stressed]) -> Vec<&'a Stressed> {
-        let is_fine = |(stressor, _): &(&String, &Stressed)| !COARSE.contains(&stressor.as_str());
-        let fine: Vec<_> = self.stressors.iter().zip(rates).filter(is_fine).collect();
+    /// Returns the rates that are a part of the throughput, with the names of their stressors.
+    fn counted<'a>(&'a self, rates: &'a [Stressed]) -> Vec<(&'a str, &'a Stressed)> {
+        let all = self.stressors.iter().map(String::as_str).zip(rates);
+        let fine: Vec<_> = all.clone().filter(|(stressor, _)| !COARSE.contains(stressor)).collect();
         match fine.is_empty() {
-            true => rates.iter().collect(),
-            false => fine.into_iter().map(|(_, did)| did).collect(),
+            true => all.collect(),
+            false => fine,
         }
     }
 
@@ -160,7 +177,8 @@ impl CyclictestKernel {
 
 /// Returns the geometric mean of the rates, as one number for work of several kinds: where each kind is done twice
 /// as fast, it doubles, and none weighs more because its operations are small.
-fn mean_rate(rates: &[&Stressed]) -> Metric {
+fn mean_rate<'a>(rates: impl Iterator<Item = &'a Stressed>) -> Metric {
+    let rates: Vec<&Stressed> = rates.collect();
     let count = rates.len() as f64;
     let logarithms: f64 = rates.iter().map(|did| libm::log(did.ops_per_second)).sum();
     let mean = libm::exp(logarithms / count);

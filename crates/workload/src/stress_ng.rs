@@ -470,39 +470,33 @@ pub fn stressed<const N: usize>(
     command: &CommandReport,
     stressors: [&str; N],
 ) -> Result<[Stressed; N], MeasureError> {
-    let all = stressed_all(command, &stressors)?;
+    let all = in_any_number(command, &stressors)?;
+    if let Some(idle) = all.iter().position(|did| did.ops == 0) {
+        return Err(has_done_nothing(command, stressors[idle]));
+    }
     let yaml = outcome::file(command, YAML)?;
     all.try_into()
         .map_err(|_| outcome::unreadable(command, yaml)("it has other stressors".to_owned()))
 }
 
-/// Reads the same of any number of stressors, in their order.
+/// Reads the same of any number of stressors, in their order, also of those that did no operation.
 ///
 /// # Errors
 ///
-/// As [`stressed`].
-pub fn stressed_all(
-    command: &CommandReport,
-    stressors: &[&str],
-) -> Result<Vec<Stressed>, MeasureError> {
-    let all = in_any_number(command, stressors)?;
-    match all.iter().all(|did| did.ops > 0) {
-        true => Ok(all),
-        false => {
-            let yaml = outcome::file(command, YAML)?;
-            Err(outcome::unreadable(command, yaml)("it has done nothing".to_owned()))
-        }
-    }
-}
-
-/// Reads the same, also of stressors that did no operation.
-fn in_any_number(
+/// As [`stressed`], but for an operation.
+pub fn in_any_number(
     command: &CommandReport,
     stressors: &[&str],
 ) -> Result<Vec<Stressed>, MeasureError> {
     outcome::check_ended_well(command)?;
     let yaml = outcome::file(command, YAML)?;
     stress_ng_yaml::read(yaml, stressors).map_err(outcome::unreadable(command, yaml))
+}
+
+/// Returns the error of a stressor that did no operation.
+pub fn has_done_nothing(command: &CommandReport, stressor: &str) -> MeasureError {
+    let yaml = command.files.get(YAML).map_or("", String::as_str);
+    outcome::unreadable(command, yaml)(format!("{stressor} has done nothing"))
 }
 
 /// Reads a stressor's name. The known names depend on the package's version; a name that is not an

@@ -77,7 +77,7 @@ fn a_load_that_did_not_do_all_of_its_work_is_refused() {
     assert!(none.contains("real-time: 0.000000"));
     idle.probes[2] = ran("stress-ng", "/tmp/stress-ng.yaml", &none);
     let said = measure(OF_FILE, &idle).unwrap_err();
-    assert!(said.contains("it has done nothing"), "{said}");
+    assert!(said.contains("fork has done nothing"), "{said}");
     let mut failed = all();
     failed.probes[2].exit = Exit::Code(2);
     let said = measure(OF_FILE, &failed).unwrap_err();
