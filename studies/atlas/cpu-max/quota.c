@@ -35,6 +35,8 @@ static void set(const char *group, const char *file, const char *value)
 int main(int argc, char **argv)
 {
     static pid_t children[1000];
+    int gate[2];
+    char byte, pid[16];
     int groups = argc == 3 ? atoi(argv[1]) : 0, i;
     if (groups < 1 || groups > 1000) {
         fprintf(stderr, "usage: quota GROUPS MILLISECONDS\n");
@@ -42,6 +44,8 @@ int main(int argc, char **argv)
     }
     if (mount("cgroup2", ROOT, "cgroup2", 0, 0) && errno != EBUSY)
         fail("mount " ROOT);
+    if (pipe(gate))
+        fail("pipe");
     set(ROOT, "cgroup.subtree_control", "+cpu");
     if (mkdir(ALL, 0755))
         fail(ALL);
@@ -56,11 +60,17 @@ int main(int argc, char **argv)
         if (children[i] < 0)
             fail("fork");
         if (children[i] == 0) {
-            set(path, "cgroup.procs", "0");
+            close(gate[1]);
+            if (read(gate[0], &byte, 1) < 0)
+                fail("read");
             for (;;)
                 ;
         }
+        snprintf(pid, sizeof pid, "%d", children[i]);
+        set(path, "cgroup.procs", pid);
     }
+    /* A task takes a grace period of RCU into its group, which the others spend asleep. */
+    close(gate[1]);
     usleep(1000 * atoi(argv[2]));
     for (i = 0; i < groups; i++)
         kill(children[i], SIGKILL);
