@@ -279,7 +279,7 @@ impl Machine {
                 }
                 let point = tracepoint.point;
                 match point {
-                    Point::Switch => self.switch(event.cpu, value(0), value(1)),
+                    Point::Switch => self.switch(event.cpu, here, value(0), value(1)),
                     Point::Schedule => {
                         cpu.is_scheduling = true;
                         cpu.is_served = false;
@@ -321,7 +321,7 @@ impl Machine {
         None
     }
 
-    fn switch(&mut self, cpu: u32, previous: u64, next: u64) {
+    fn switch(&mut self, cpu: u32, here: Since, previous: u64, next: u64) {
         let cpu = self.cpus.entry(cpu).or_default();
         // A task that spins does not sleep, and no handler does.
         cpu.waits.clear();
@@ -331,7 +331,16 @@ impl Machine {
         self.parked.insert(previous, frames);
         cpu.frames = self.parked.remove(&next).unwrap_or_else(|| vec![Frame::Thread]);
         cpu.task = next;
-        cpu.is_busy = self.tasks.get(&next).is_some_and(|task| task.pid != 0);
+        let was_busy = std::mem::replace(
+            &mut cpu.is_busy,
+            self.tasks.get(&next).is_some_and(|task| task.pid != 0),
+        );
+        // The idle task is never preempted and keeps nobody waiting, though the count is not 0 in it.
+        if was_busy != cpu.is_busy {
+            let is_off = cpu.is_busy && cpu.preempt_count != 0;
+            cpu.preempt_off = is_off.then_some(here);
+            cpu.nested = Nested::default();
+        }
     }
 }
 
@@ -424,7 +433,7 @@ impl Cpu {
         let preempt_off = match self.preempt_count {
             0 => self.preempt_off.take(),
             _ => {
-                if self.preempt_off.is_none() {
+                if self.preempt_off.is_none() && (self.is_busy || self.task == 0) {
                     self.preempt_off = Some(here);
                     self.nested = Nested { outer: self.interruptions(), ..Nested::default() };
                 }
@@ -502,6 +511,15 @@ mod tests {
 
     fn here(ns: u64) -> Since {
         Since { ns, address: ns }
+    }
+
+    /// `schedule_idle()` leaves preemption off for as long as the CPU idles.
+    #[test]
+    fn the_idle_task_keeps_nobody_waiting() {
+        let mut cpu = Cpu { is_synchronized: true, task: 1, ..Cpu::default() };
+        assert_eq!(cpu.count(here(10), 1), None);
+        assert_eq!((cpu.preempt_count, cpu.preempt_off), (1, None));
+        assert_eq!(cpu.count(here(900), -1), None);
     }
 
     /// On the return from an interrupt the count is 0 before and after.

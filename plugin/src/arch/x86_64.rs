@@ -2,7 +2,7 @@
 //!
 //! `preempt_count` is a per-CPU variable that inlined instructions change in place, addressed from
 //! the base of `gs` (arch/x86/include/asm/preempt.h); its highest bit is `PREEMPT_NEED_RESCHED`,
-//! inverted.
+//! inverted. It has 32 bits, and since Linux 7.3 64 bits, of which the count has the lower half.
 
 mod class;
 pub mod entry;
@@ -69,10 +69,11 @@ fn on_gs(end: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
         [rex @ 0x40..=0x4f, ref rest @ ..] => (rex, rest),
         _ => (0, bytes),
     };
-    // 64 bits wide is another variable.
-    if rex & 8 != 0 {
-        return None;
-    }
+    let is_wide = rex & 8 != 0;
+    let (is_exchange, bytes) = match *bytes {
+        [0x0f, ref rest @ ..] => (true, rest),
+        _ => (false, bytes),
+    };
     let (&[opcode, modrm], rest) = bytes.split_first_chunk()?;
     let (address, immediate) = operand(end, rex, modrm, rest)?;
     let address = match address {
@@ -88,7 +89,16 @@ fn on_gs(end: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
         [a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
         _ => return None,
     };
+    if is_exchange {
+        // XADD, with which the kernel counts what keeps interrupts off (since 7.3).
+        let is_add = is_wide && opcode == 0xc1 && immediate.is_none();
+        let effect = Effect { kind: SiteKind::PreemptAddValue, amount: Some(register), address };
+        return is_add.then_some(effect);
+    }
     let (kind, amount) = match (opcode, operation, immediate) {
+        // Of 64 bits the flag's mask is in a register: nothing else is masked.
+        (0x21, _, None) if is_wide && address.is_none() => (SiteKind::NeedReschedSet, None),
+        (0x09, _, None) if is_wide && address.is_none() => (SiteKind::NeedReschedClear, None),
         (0xff, 0, None) => (SiteKind::PreemptAdd(1), None),
         (0xff, 1, None) => (SiteKind::PreemptAdd(-1), None),
         (0x81 | 0x83, 0, Some(number)) => (SiteKind::PreemptAdd(number), None),
@@ -217,9 +227,32 @@ mod tests {
             down(&[0x65, 0xff, 0x8b, 8, 0, 0, 0]),
             Some((decrement, Some((Register::Rbx, 8))))
         );
-        // A statistic of 64 bits, and an element of an array.
-        assert_eq!(down(&[0x65, 0x48, 0xff, 0x0e]), None);
+        // 64 bits wide, which is a statistic where the address is not that of the count.
+        assert_eq!(down(&[0x65, 0x48, 0xff, 0x0e]), Some((decrement, Some((Register::Rsi, 0)))));
+        // An element of an array.
         assert_eq!(down(&[0x65, 0xff, 0x0c, 0xc6]), None);
+    }
+
+    /// As they stand in Debian's 7.3.4.
+    #[test]
+    fn finds_changes_of_a_count_of_64_bits() {
+        const ADDRESS: u64 = 0xffff_ffff_8129_8c10;
+        let found = |opcode: &[u8], immediate: &[u8]| {
+            let effect = effect(ADDRESS, &relative(ADDRESS, opcode, immediate), COUNT);
+            effect.map(|effect| (effect.kind, effect.amount))
+        };
+        let add = |number| Some((SiteKind::PreemptAdd(number), None));
+        assert_eq!(found(&[0x48, 0xff, 0x05], &[]), add(1));
+        assert_eq!(found(&[0x48, 0xff, 0x0d], &[]), add(-1));
+        assert_eq!(found(&[0x48, 0x81, 0x05], &[0, 2, 0, 0]), add(0x200));
+        assert_eq!(found(&[0x48, 0x81, 0x05], &[0, 0, 0, 0xff]), add(-0x100_0000));
+        let exchanged = Some((SiteKind::PreemptAddValue, Some(Register::Rax)));
+        assert_eq!(found(&[0x48, 0x0f, 0xc1, 0x05], &[]), exchanged);
+        assert_eq!(found(&[0x48, 0x21, 0x05], &[]), Some((SiteKind::NeedReschedSet, None)));
+        assert_eq!(found(&[0x48, 0x09, 0x05], &[]), Some((SiteKind::NeedReschedClear, None)));
+        // CMPXCHG, which sets a count that a new task begins with, and a comparison.
+        assert_eq!(found(&[0x48, 0x0f, 0xb1, 0x15], &[]), None);
+        assert_eq!(found(&[0x48, 0x83, 0x3d], &[1]), None);
     }
 
     #[test]
