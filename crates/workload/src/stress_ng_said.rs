@@ -2,13 +2,11 @@
 
 use preemptlab_protocol::CommandReport;
 
-use crate::error::tail;
-
 /// Beginning of every message, before its kind: `stress-ng: info:  [12] dispatching hogs: 1 mmap`.
 const BEGIN: &str = "stress-ng: ";
 
 /// Beginnings of the messages of every run, which are no reasons.
-const OF_EVERY_RUN: [&str; 10] = [
+const OF_EVERY_RUN: [&str; 11] = [
     "note: ",
     "defaulting to",
     "setting to",
@@ -16,6 +14,7 @@ const OF_EVERY_RUN: [&str; 10] = [
     "skipped:",
     "passed:",
     "failed:",
+    "metrics-check:",
     "metrics untrustworthy:",
     "successful run completed",
     "unsuccessful run completed",
@@ -23,6 +22,9 @@ const OF_EVERY_RUN: [&str; 10] = [
 
 /// Kinds of messages that tell a reason whatever their words.
 const KINDS_OF_REASONS: [&str; 3] = ["error", "fail", "warn"];
+
+/// The longest reason, in characters.
+const REASON_CHARS_MAX: usize = 400;
 
 /// The most messages that make a reason.
 const MESSAGES_MAX: usize = 3;
@@ -40,8 +42,7 @@ pub fn reason(command: &CommandReport, ended: &str) -> String {
         (true, others) if others.is_empty() => ended.to_owned(),
         (true, others) => format!("{ended}; it said: {others}"),
     };
-    let escaped: String = reason.chars().map(harmless).collect();
-    tail(&escaped).to_owned()
+    reason.chars().take(REASON_CHARS_MAX).map(harmless).collect()
 }
 
 /// Joins the first messages, each once.
