@@ -107,8 +107,12 @@ impl Traces<'_> {
         match traced {
             Traced::Unmeasured(reason) => Ok(self.folder.put_unmeasured(cell.id(), &reason)?),
             Traced::Stream(mut stream, kernel) => {
-                let findings = read(cell, report, &mut stream, &kernel)
-                    .map_err(|error| RunError::Host(error.to_string()))?;
+                let findings = match read(cell, report, &mut stream, &kernel) {
+                    Err(error @ TraceError::NoCount { .. }) => {
+                        return Ok(self.folder.put_unmeasured(cell.id(), &error.to_string())?);
+                    }
+                    read => read.map_err(|error| RunError::Host(error.to_string()))?,
+                };
                 match self.kept {
                     Kept::Findings(_) => self.folder.put_findings(cell.id(), &findings)?,
                     Kept::Stream => self.folder.put(cell.id(), &mut stream, &findings)?,

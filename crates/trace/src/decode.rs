@@ -74,6 +74,15 @@ pub enum TraceError {
     /// The trace was made with a program that has other probes.
     #[error("the trace belongs to another program of probes")]
     Program,
+    /// Nothing changes `preempt_count`, which every interrupt does: the kernel keeps it in a way that is not known.
+    #[error(
+        "no change of preempt_count was seen in {events} events, so that sections with preemption off and softirqs \
+         would be missed: this preemptlab does not know how this kernel keeps it"
+    )]
+    NoCount {
+        /// Number of events.
+        events: u64,
+    },
 }
 
 /// An instruction at which events happen.

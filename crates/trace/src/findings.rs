@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -65,6 +66,10 @@ pub const FINDINGS_FORMAT: u32 = 5;
 /// The oldest version that can be read.
 pub const FINDINGS_FORMAT_MIN: u32 = 1;
 
+/// Events of a trace from which on its kernel must have changed `preempt_count`. An interrupt has ten events or so
+/// and does; a trace of a few wakeups may be of other things.
+const COUNTED_EVENTS_MIN: u64 = 10_000;
+
 /// Reads a trace once. `window` is on `CLOCK_MONOTONIC`.
 ///
 /// # Errors
@@ -87,7 +92,7 @@ pub fn findings(
     let mut edges = Edges::default();
     let mut window_virtual = VirtualWindow::new(window);
     let (mut first_ns, mut last_ns) = (None, 0);
-    let mut events = 0;
+    let (mut events, mut changes) = (0, 0_u64);
     let mut observed: Option<(u64, u64)> = None;
     while let Some(item) = decoder.next_item()? {
         match item {
@@ -95,6 +100,7 @@ pub fn findings(
             Item::Stack(words) => ranking.stack(kernel, words),
             Item::Event(event) => {
                 events += 1;
+                changes += u64::from(changes_count(event.site.kind));
                 first_ns.get_or_insert(event.ns);
                 last_ns = last_ns.max(event.ns);
                 window_virtual.look(kernel, &event);
@@ -129,6 +135,9 @@ pub fn findings(
             }
         }
     }
+    if events >= COUNTED_EVENTS_MIN && changes == 0 {
+        return Err(TraceError::NoCount { events });
+    }
     let sections = ranking.finish(kernel);
     Ok(Findings {
         format: FINDINGS_FORMAT,
@@ -143,4 +152,40 @@ pub fn findings(
         sections,
         longest: Vec::new(),
     })
+}
+
+fn changes_count(kind: SiteKind) -> bool {
+    matches!(
+        kind,
+        SiteKind::PreemptAdd(_)
+            | SiteKind::PreemptAddValue
+            | SiteKind::PreemptSubValue
+            | SiteKind::PreemptSet(_)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Stream, kernel};
+
+    /// A kernel whose count is not found has sections with interrupts off alone, and looks better than it is.
+    #[test]
+    fn a_trace_in_which_nothing_counts_is_refused() {
+        let read = |kind: SiteKind| {
+            let mut stream = Stream::new();
+            for round in 0..COUNTED_EVENTS_MIN {
+                stream.event(round * 10, SiteKind::IrqsOff, "default_idle", &[]);
+                stream.event(round * 10 + 5, SiteKind::IrqsOn, "default_idle", &[]);
+            }
+            stream.event(COUNTED_EVENTS_MIN * 10, kind, "irq_enter_rcu", &[]);
+            let target = Target { comm: "nobody", is_realtime: true, first_waits: false };
+            let window = Window { start_ns: 0, end_ns: u64::MAX };
+            let all = Opportunities::Everywhere;
+            findings(stream.finish().as_slice(), &kernel(), target, all, window)
+        };
+        read(SiteKind::PreemptAdd(0x10000)).unwrap();
+        let refused = read(SiteKind::IrqsOff).unwrap_err();
+        assert!(refused.to_string().contains("no change of preempt_count"), "{refused}");
+    }
 }
