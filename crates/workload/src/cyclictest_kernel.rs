@@ -43,8 +43,9 @@ const STRESSORS: [&str; 5] = ["mmap", "vm", "fork", "dentry", "sock"];
 
 /// Stressors that end a few operations in a window, or none, or whose operations differ by more than models do: one
 /// more or less would decide their rate. They do not count in the throughput where others work.
-const COARSE: [&str; 11] = [
+const COARSE: [&str; 13] = [
     "bigheap",
+    "fallocate",
     "forkheavy",
     "itimer",
     "madvise",
@@ -53,6 +54,7 @@ const COARSE: [&str; 11] = [
     "mremap",
     "msync",
     "procfs",
+    "sockpair",
     "vm",
     "yield",
 ];
