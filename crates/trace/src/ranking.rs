@@ -447,7 +447,7 @@ mod tests {
     fn each_section_that_delayed_a_wakeup_counts() {
         for (wakeups, end_ns) in [(1, u64::MAX), (3, u64::MAX), (3, 3_000_010)] {
             let ranked = ranked(wakeups, Window { start_ns: 0, end_ns });
-            let section = ranked.iter().find(|it| is_section(it)).unwrap();
+            let section = ranked.iter().find(is_section).unwrap();
             // The timer's interrupt in it takes 90 ns.
             assert_eq!((section.count, section.max_ns), (wakeups, 59_910), "{ranked:?}");
         }
@@ -461,7 +461,7 @@ mod tests {
         let count = |start_ns, end_ns| -> u64 {
             let window = Window { start_ns, end_ns };
             let ranked = ranked_of("nobody", 3, window);
-            ranked.iter().filter(|it| is_section(it)).map(|it| it.count).sum()
+            ranked.iter().filter(is_section).map(|it| it.count).sum()
         };
         assert_eq!(count(0, u64::MAX), 3);
         assert_eq!(count(1_500_000, u64::MAX), 2);
