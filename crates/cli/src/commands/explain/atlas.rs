@@ -38,7 +38,7 @@ pub struct AtlasArgs {
     #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
     pub format: Format,
     /// Write the explorer into this file: an HTML page with a map of all cells, which needs no network
-    #[arg(long, short, value_name = "FILE.html", conflicts_with = "format", value_parser = written_path())]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "format", value_parser = written_path())]
     pub out: Option<PathBuf>,
 }
 
