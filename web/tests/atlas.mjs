@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { open, withBrowser } from "./browser.mjs";
+import { run } from "./browser.mjs";
 
 const [atlas, folder] = process.argv.slice(2);
 if (!atlas) throw new Error("usage: npm run test:atlas -- ATLAS.html [SCREENSHOT_FOLDER]");
@@ -263,22 +263,4 @@ const checks = {
   },
 };
 
-let failed = 0;
-await withBrowser(async (browser) => {
-  const { page, complaints } = await open(browser, atlas);
-  for (const [name, check] of Object.entries(checks)) {
-    try {
-      await check(page);
-      console.log(`ok: ${name}`);
-    } catch (error) {
-      failed += 1;
-      console.log(`FAILED: ${name}\n${error.stack ?? error}`);
-    }
-  }
-  // No request has left the page, and nothing was wrong with it.
-  if (complaints.length > 0) {
-    failed += 1;
-    console.log(`FAILED: a quiet page\n${complaints.join("\n")}`);
-  }
-});
-process.exitCode = failed === 0 ? 0 : 1;
+await run(atlas, checks);

@@ -1,5 +1,6 @@
 // Opens a report in Debian's chromium, with everything observed that it should not do.
 
+import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -57,4 +58,28 @@ export async function open(browser, file) {
   await page.goto(url);
   await page.waitForSelector("footer", { timeout: 10_000 }).catch((error) => complaints.push(error.message));
   return { page, complaints };
+}
+
+/** Loads a file, makes all checks of its page, and fails where one does or anything happens that must not. */
+export async function run(file, checks) {
+  let failed = 0;
+  await withBrowser(async (browser) => {
+    const { page, complaints } = await open(browser, file);
+    for (const [name, check] of Object.entries(checks)) {
+      const before = complaints.length;
+      try {
+        await check(page);
+        assert.deepEqual(complaints.slice(before), []);
+        console.log(`ok: ${name}`);
+      } catch (error) {
+        failed += 1;
+        console.log(`FAILED: ${name}\n${error.stack ?? error}`);
+      }
+    }
+    if (complaints.length > 0) {
+      failed += 1;
+      console.log(`FAILED: a quiet page\n${complaints.join("\n")}`);
+    }
+  });
+  process.exitCode = failed === 0 ? 0 : 1;
 }

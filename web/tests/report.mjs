@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { open, withBrowser } from "./browser.mjs";
+import { run } from "./browser.mjs";
 
 const [report, folder] = process.argv.slice(2);
 if (!report) throw new Error("usage: npm test -- REPORT.html [SCREENSHOT_FOLDER]");
@@ -305,23 +305,4 @@ const checks = {
   },
 };
 
-let failed = 0;
-await withBrowser(async (browser) => {
-  const { page, complaints } = await open(browser, report);
-  for (const [name, check] of Object.entries(checks)) {
-    const before = complaints.length;
-    try {
-      await check(page);
-      assert.deepEqual(complaints.slice(before), []);
-      console.log(`ok: ${name}`);
-    } catch (error) {
-      failed += 1;
-      console.log(`FAILED: ${name}\n${error.stack ?? error}`);
-    }
-  }
-  if (complaints.length > 0) {
-    failed += 1;
-    console.log(`FAILED: a quiet page\n${complaints.join("\n")}`);
-  }
-});
-process.exitCode = failed === 0 ? 0 : 1;
+await run(report, checks);

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::{
     Error, Result,
     cells::{Keep, Reading, for_each_cell},
+    explain::has_words,
     moment::in_us,
 };
 
@@ -88,7 +89,7 @@ pub struct AtlasConfiguration {
 pub struct AtlasLoad {
     /// Name of the workload.
     pub name: String,
-    /// What its cells show under each configuration; `null` where the plan has no cell.
+    /// The longest sections of its cells under each configuration; `null` where the plan has no cell.
     pub cells: Vec<Option<AtlasCell>>,
 }
 
@@ -194,7 +195,8 @@ impl Atlas {
         };
         let mut collected: BTreeMap<(SectionKind, String), Collected> = BTreeMap::new();
         for_each_cell(recordings, Keep::Sections, |_, reading| {
-            if words.is_none_or(|words| is_named(&reading.cell, words)) {
+            let called = || reading.cell.factors.to_string();
+            if words.is_none_or(|words| has_words(&called(), words)) {
                 atlas.take_in(reading, &mut collected);
             }
         })?;
@@ -426,12 +428,6 @@ fn strength(model: &str) -> Option<usize> {
 /// Returns the kernel of a configuration by a name that it shares with the same version with `PREEMPT_RT`.
 fn version(configuration: &AtlasConfiguration) -> &str {
     configuration.kernel.strip_suffix("-rt").unwrap_or(&configuration.kernel)
-}
-
-/// Returns whether words name a cell: its kernel, mode, workload, CPUs.
-fn is_named(cell: &MeasuredCell, words: &str) -> bool {
-    let name = cell.factors.to_string();
-    words.split_whitespace().all(|word| name.split_whitespace().any(|it| it == word))
 }
 
 /// Place of a cell in the atlas.

@@ -680,7 +680,7 @@ kind = "cyclictest-hackbench"
         }
     }
 
-    /// What a stranger wrote into a recording.
+    /// A stranger may have written one.
     #[test]
     fn a_recording_has_no_list_of_stressors() {
         let json = serde_json::to_string(&Experiment::parse(SMALL).unwrap()).unwrap();

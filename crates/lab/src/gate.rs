@@ -9,7 +9,7 @@ use preemptlab_analysis::{
 use preemptlab_experiment::{KernelLevel, Manifest, Overrides, Recording, RecordingWriter};
 use preemptlab_files::OutFolder;
 use preemptlab_model::{
-    BackendKind, Digest, Factors, KernelRef, PreemptMode, RECORDING_FORMAT, counted,
+    BackendKind, Digest, Factors, KernelRef, MetricName, PreemptMode, RECORDING_FORMAT, counted,
 };
 use preemptlab_recording::Until;
 use preemptlab_stats::{Gate, GateRule, GateVerdict, Looks, Needed};
@@ -162,7 +162,8 @@ fn of_kernels(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
         trace: request.trace,
         engine: None,
     };
-    let question = IsWorse { rule: &request.rule, names: &names, budget: request.budget };
+    let rule = rule(request);
+    let question = IsWorse { rule: &rule, names: &names, budget: request.budget };
     let (_, gate) = open(lab, &execution, |writer, bench| {
         Ok(looks(lab, &question, Some(request.budget), writer, bench)?.1)
     })?;
@@ -172,6 +173,16 @@ fn of_kernels(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
         out.display()
     ));
     Ok(gate)
+}
+
+/// Returns the rule of the decision. Beside many loads the sections decide, with the latency that they make, where the
+/// user names no metric.
+fn rule(request: &GateRequest<'_>) -> GateRule {
+    let mut rule = request.rule.clone();
+    if request.experiment == GateExperiment::Atlas && rule.metrics.is_empty() {
+        rule.metrics = vec![MetricName::BOUND_P99_9];
+    }
+    rule
 }
 
 /// Reads the experiment of a file, or one of the gate's own.

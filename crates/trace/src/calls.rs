@@ -60,15 +60,10 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Looks at an event after the machine has followed it. Returns the stretch that it ends.
-    pub fn look(
-        &mut self,
-        kernel: &Kernel,
-        machine: &mut Machine,
-        event: &Event,
-    ) -> Option<Stretch> {
-        let seen = Seen::of(Opportunities::Voluntary, kernel, machine, event);
-        let under_full = Seen::of(Opportunities::Everywhere, kernel, machine, event);
+    /// Looks at an event after the machine has followed it, with what none and voluntary have there. Returns the
+    /// stretch that it ends.
+    pub fn look(&mut self, machine: &mut Machine, event: &Event, seen: Seen) -> Option<Stretch> {
+        let cpu = machine.cpu(event.cpu);
         let place = event.cpu as usize;
         if place >= self.cpus.len() {
             self.cpus.resize(place + 1, None);
@@ -79,9 +74,10 @@ impl Calls {
             let since = Since { ns: event.ns, address: event.site.address };
             let fresh = Open { since, call: None, closed_since_ns: None, closed_ns_max: 0 };
             let open = open.get_or_insert(fresh);
-            open.under_full(event.ns, under_full.is_closed);
-            if open.call.is_none() && !under_full.is_closed {
-                open.call = called(machine.cpu(event.cpu));
+            let is_closed = Opportunities::Everywhere.is_closed(cpu);
+            open.under_full(event.ns, is_closed);
+            if open.call.is_none() && !is_closed {
+                open.call = called(cpu);
             }
         }
         let mut ended = ended?;

@@ -88,7 +88,7 @@ pub struct Cpu {
     pub preempt_count: u32,
     /// Since when `preempt_count` is not zero.
     pub preempt_off: Option<Since>,
-    /// What came meanwhile.
+    /// Interrupts and softirqs that came meanwhile.
     nested: Nested,
     /// Since when interrupts are off.
     pub irqs_off: Option<Since>,

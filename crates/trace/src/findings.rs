@@ -88,6 +88,7 @@ pub fn findings(
     let mut ranking = Ranking::new();
     let mut closures = Closures::default();
     let mut waits = Waits::new(target.comm);
+    let is_voluntary = opportunities == Opportunities::Voluntary;
     let mut calls = Calls::default();
     let mut edges = Edges::default();
     let mut window_virtual = VirtualWindow::new(window);
@@ -121,15 +122,17 @@ pub fn findings(
                     None => {}
                 }
                 ranking.ended(kernel, event.cpu, ended);
-                if opportunities == Opportunities::Voluntary
-                    && let Some(stretch) = calls.look(kernel, &mut machine, &event)
+                let seen = (is_inside || is_voluntary)
+                    .then(|| Seen::of(opportunities, kernel, &mut machine, &event));
+                if is_voluntary
+                    && let Some(seen) = seen
+                    && let Some(stretch) = calls.look(&mut machine, &event, seen)
                 {
                     let call = Calls::name(kernel, &machine, stretch.call);
                     ranking.not_preemptible(&call, event.cpu, stretch.since, event.ns);
                 }
                 waits.look(kernel, &mut machine, &event, is_inside);
-                if is_inside {
-                    let seen = Seen::of(opportunities, kernel, &mut machine, &event);
+                if is_inside && let Some(seen) = seen {
                     closures.look(kernel, &event, seen);
                 }
             }

@@ -43,7 +43,7 @@ pub struct LongSection {
     /// Time that the CPU spun in it until another CPU released a lock or answered, in nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waited_ns: u64,
-    /// What the section consists of, in order. One of many short parts is a part of the longer one beside it.
+    /// Its parts, in order. One of many short parts is a part of the longer one beside it.
     pub parts: Vec<Part>,
 }
 
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::{
         Opportunities, Target, Window, findings,
-        testing::{busy, kernel},
+        testing::{busy, kernel, segment},
     };
 
     /// No task of the trace is the probe, so that all of its window counts.
@@ -195,28 +195,11 @@ mod tests {
         }
     }
 
-    fn segment(ns: u64, cause: Cause) -> Segment {
-        Segment {
-            start_ns: 0,
-            end_ns: ns,
-            cause,
-            cpu: None,
-            other_cpu: None,
-            function: None,
-            callers: Vec::new(),
-            comm: String::new(),
-            pid: 1,
-            context: String::new(),
-            since_ns: None,
-            folded: None,
-        }
-    }
-
     #[test]
     fn many_parts_become_few_and_lose_no_time() {
         let alternating = |place: u64| match place % 2 {
-            0 => segment(10, Cause::IrqsOff),
-            _ => segment(1_000 + place, Cause::PreemptOff),
+            0 => segment(0, 10, Cause::IrqsOff, None),
+            _ => segment(0, 1_000 + place, Cause::PreemptOff, None),
         };
         let segments: Vec<Segment> = (0..400).map(alternating).collect();
         let all: u64 = segments.iter().map(Segment::len_ns).sum();

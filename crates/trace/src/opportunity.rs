@@ -42,7 +42,6 @@ impl Seen {
         event: &Event,
     ) -> Self {
         let cpu = machine.cpu(event.cpu);
-        let idles = !cpu.is_busy;
         let is_instant = match event.site.kind {
             // The scheduler takes notice of a woken task before it turns interrupts off.
             SiteKind::IrqsOff => {
@@ -55,7 +54,7 @@ impl Seen {
             _ => false,
         };
         Self {
-            is_closed: is_closed(opportunities, cpu, idles),
+            is_closed: opportunities.is_closed(cpu),
             is_instant,
             serves_softirqs: cpu.frames.iter().any(|frame| matches!(frame, Frame::Softirq(_))),
             removed_ns: 0,
@@ -68,14 +67,17 @@ impl Seen {
     }
 }
 
-fn is_closed(opportunities: Opportunities, cpu: &Cpu, idles: bool) -> bool {
-    if idles {
-        return cpu.is_interrupted();
-    }
-    match opportunities {
-        Opportunities::Voluntary => !cpu.is_user(),
-        Opportunities::Everywhere => {
-            cpu.preempt_count != 0 || cpu.irqs_off.is_some() || cpu.is_interrupted()
+impl Opportunities {
+    /// Returns whether the scheduler may not switch in a CPU's present state.
+    pub(crate) fn is_closed(self, cpu: &Cpu) -> bool {
+        if !cpu.is_busy {
+            return cpu.is_interrupted();
+        }
+        match self {
+            Self::Voluntary => !cpu.is_user(),
+            Self::Everywhere => {
+                cpu.preempt_count != 0 || cpu.irqs_off.is_some() || cpu.is_interrupted()
+            }
         }
     }
 }

@@ -14,7 +14,8 @@ use preemptlab_protocol::{
 };
 
 use crate::{
-    Attribution, Changes, Opportunities, Target, Window, closed_timeline, counterfactual,
+    Attribution, Cause, Changes, Opportunities, Segment, Target, Window, closed_timeline,
+    counterfactual,
     decode::{Decoder, Item, Task},
     divergence, findings, ftrace_text, function_graph,
     kernel::{HrtimerLayout, Kernel, LAYOUT_FORMAT, Layout, Point, Tracepoint},
@@ -138,6 +139,24 @@ pub fn layout() -> Layout {
     // As in 6.12.
     let hrtimer = HrtimerLayout { softexpires: 32, expires: 24, leftmost: 32 };
     Layout { format: LAYOUT_FORMAT, kallsyms, tracepoints, program, hrtimer }
+}
+
+/// Creates a segment of a timeline, with nothing but its times, cause and function.
+pub fn segment(start_ns: u64, end_ns: u64, cause: Cause, function: Option<&str>) -> Segment {
+    Segment {
+        start_ns,
+        end_ns,
+        cause,
+        cpu: None,
+        other_cpu: None,
+        function: function.map(str::to_owned),
+        callers: Vec::new(),
+        comm: String::new(),
+        pid: 1,
+        context: String::new(),
+        since_ns: None,
+        folded: None,
+    }
 }
 
 /// Creates the description of a task.

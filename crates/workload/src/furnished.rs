@@ -9,8 +9,8 @@ pub const PACKAGE: &str = "busybox-static";
 
 const BUSYBOX: &str = "/usr/bin/busybox";
 
-/// Modules of kernels that have them, which come before those of a file system: checksums of file systems, sockets of ciphers, devices that stressors open, and
-/// swap. A kernel loads most of them itself where it has a modprobe.
+/// Modules of kernels that have them, which come before those of a file system: checksums of file systems, sockets of
+/// ciphers, devices that stressors open, and swap. A kernel loads most of them itself where it has a modprobe.
 pub const MODULES: [&str; 10] = [
     "crc32c_generic",
     "algif_aead",
@@ -37,8 +37,8 @@ const FOLDER: &str = "/run/files";
 /// Identity of the file system, and seed of its hashes: chance would make another one in each boot.
 const UUID: &str = "7b1c5b56-2a4e-4d5e-8f0a-63c1a0d2e4f6";
 
-/// Mounts that a running system has and that stressors look for, leave for root to ping, and swap of 128 MiB. A kernel without one of them is
-/// measured all the same: the stressor says what it misses.
+/// Mounts that a running system has and that stressors look for, leave for root to ping, and swap of 128 MiB. A kernel
+/// without one of them is measured all the same: the stressor says what it misses.
 const SCRIPT: &str = "b=/usr/bin/busybox
 $b mkdir -p /dev/pts /dev/mqueue
 $b mount -t devpts -o mode=620,ptmxmode=666 devpts /dev/pts

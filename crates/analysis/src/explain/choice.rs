@@ -203,11 +203,13 @@ pub(super) fn asked_for(name: Option<&str>) -> String {
 
 /// Returns whether a name means a cell: the first digits of its identity, or words of its label and factors.
 pub(super) fn is_named(cell: &Chosen, name: &str) -> bool {
-    let called = called(cell);
     let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);
-    let has_words =
-        || name.split_whitespace().all(|word| called.split_whitespace().any(|part| part == word));
-    is_id || has_words()
+    is_id || has_words(&called(cell), name)
+}
+
+/// Returns whether a cell that is called so has every one of some words in its name.
+pub(crate) fn has_words(called: &str, words: &str) -> bool {
+    words.split_whitespace().all(|word| called.split_whitespace().any(|part| part == word))
 }
 
 fn called(cell: &Chosen) -> String {

@@ -18,8 +18,8 @@ mod zoom;
 
 pub use beside::Beside;
 pub use census::{Census, CensusConfiguration, CensusSite};
-pub(crate) use choice::latest;
 pub use choice::{Chosen, choose};
+pub(crate) use choice::{has_words, latest};
 pub use confirm::{Attempt, Confirmation, Confirmed};
 pub use cure::Cure;
 pub use export::{TraceForm, export};

@@ -340,26 +340,9 @@ fn shortened(mut timeline: Timeline, what_if: &[WhatIf]) -> Timeline {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_trace::{Task, Wakeup};
+    use preemptlab_trace::{Task, Wakeup, testing::segment};
 
     use super::*;
-
-    fn segment(start_ns: u64, end_ns: u64, cause: Cause, function: &str) -> Segment {
-        Segment {
-            start_ns,
-            end_ns,
-            cause,
-            cpu: None,
-            other_cpu: None,
-            function: Some(function.to_owned()),
-            callers: Vec::new(),
-            comm: String::new(),
-            pid: 1,
-            context: String::new(),
-            since_ns: None,
-            folded: None,
-        }
-    }
 
     #[test]
     fn a_timeline_is_shorter_by_what_is_cut() {
@@ -376,10 +359,10 @@ mod tests {
             user_ns: 450,
         };
         let segments = vec![
-            segment(100, 200, Cause::IrqsOff, "a"),
-            segment(200, 250, Cause::HardIrq, "a"),
-            segment(250, 400, Cause::PreemptOff, "a"),
-            segment(400, 450, Cause::PreemptOff, "b"),
+            segment(100, 200, Cause::IrqsOff, Some("a")),
+            segment(200, 250, Cause::HardIrq, Some("a")),
+            segment(250, 400, Cause::PreemptOff, Some("a")),
+            segment(400, 450, Cause::PreemptOff, Some("b")),
         ];
         let what_if: Vec<WhatIf> = ["cut=a:30ns", "cut=b:60ns", "preemptible=b"]
             .map(|change| change.parse().unwrap())

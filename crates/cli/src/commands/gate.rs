@@ -51,7 +51,7 @@ fn decide(args: &GateArgs, config: &Config, output: &Output) -> exit::Result<Gat
             None => GateExperiment::Own,
         },
         rule: GateRule {
-            metrics: metrics(args),
+            metrics: args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
             margins: gate_margins(&args.margins, config)?,
             ..GateRule::default()
         },
@@ -64,14 +64,6 @@ fn decide(args: &GateArgs, config: &Config, output: &Output) -> exit::Result<Gat
     let shown = Shown::new(output);
     let lab = lab::here(config, Some(&args.machines), &shown);
     Ok(preemptlab_lab::gate(&lab, &request)?)
-}
-
-/// Returns the metrics that decide. Beside many loads the sections do, with the latency that they make.
-fn metrics(args: &GateArgs) -> Vec<MetricName> {
-    match args.metrics.is_empty() && args.atlas {
-        true => vec![MetricName::BOUND_P99_9],
-        false => args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
-    }
 }
 
 /// Refuses forms that cannot all be written, before anything is executed.

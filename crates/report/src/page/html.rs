@@ -26,7 +26,7 @@ macro_rules! bundle {
 const REPORT: Bundle = bundle!("report");
 const ATLAS: Bundle = bundle!("atlas");
 
-/// What a page says without its script, in HTML whose texts are escaped.
+/// Texts that a page has without its script, in HTML and escaped.
 struct Said {
     title: String,
     generator: String,
