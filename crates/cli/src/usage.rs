@@ -135,7 +135,10 @@ const RENAMED: [(&str, &str); 46] = [
 /// Adds advice to a mistake: the new spelling of an old word, the formats that there are, or an example
 /// of a value that is missing or invalid.
 pub fn with_help(mut error: Error, arguments: &[String]) -> Error {
-    if let Some(tip) = renamed(&error, arguments).or_else(|| unwritten(&error)) {
+    let tip = mistaken_for_a_subject(&error, arguments)
+        .or_else(|| renamed(&error, arguments))
+        .or_else(|| unwritten(&error));
+    if let Some(tip) = tip {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::SuggestedArg);
@@ -156,6 +159,16 @@ fn with_usage(mut error: Error, command: &Command, arguments: &[String]) -> Erro
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     }
     error
+}
+
+/// Says how to name a recording whose folder has the name of a subject of `explain`.
+fn mistaken_for_a_subject(error: &Error, arguments: &[String]) -> Option<String> {
+    let [verb, name, ..] = arguments else { return None };
+    let ContextValue::String(word) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_mistaken = error.kind() == ErrorKind::UnknownArgument
+        && !word.starts_with('-')
+        && Cli::command().find_subcommand(verb)?.find_subcommand(name).is_some();
+    is_mistaken.then(|| format!("a recording in the folder `{name}` is written `./{name}`"))
 }
 
 /// Names the present form of an old word.
@@ -448,6 +461,20 @@ mod tests {
         for (old, _) in RENAMED {
             assert!(!known.contains(&old.to_owned()), "{old} is a verb of today");
         }
+    }
+
+    #[test]
+    fn a_recording_with_the_name_of_a_subject_is_told_from_it() {
+        for line in ["explain atlas atlas", "explain atlas ranking", "explain census atlas"] {
+            let said = mistake(line);
+            let name = line.split(' ').nth(1).unwrap();
+            let tip = format!("a recording in the folder `{name}` is written `./{name}`");
+            assert!(said.contains(&tip), "{line}: {said}");
+        }
+        let said = mistake("explain runs/x atlas extra");
+        assert!(!said.contains("is written `./"), "{said}");
+        let said = mistake("explain atlas --ranking");
+        assert!(said.contains("this is written today as"), "{said}");
     }
 
     #[test]
