@@ -140,7 +140,6 @@ study-census: build
 study-atlas: build
 	$(PREEMPTLAB) run studies/atlas.toml --out runs/atlas || test $$? = 3
 	$(PREEMPTLAB) compare runs/atlas --template studies/atlas.md.j2 --out docs/studies/atlas.md
-	$(PREEMPTLAB) explain runs/atlas atlas --format markdown >> docs/studies/atlas.md
 study-%: build
 	$(PREEMPTLAB) run studies/$*.toml $(TRACE) --out runs/$*
 	$(PREEMPTLAB) compare runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md

@@ -17,7 +17,6 @@ use std::{
 
 use preemptlab_lab::ended_when;
 use preemptlab_report::{Answer, Answers, Call, Form, PAGE_BYTES_MAX, TemplateError};
-use preemptlab_stats::Comparison;
 use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
 };
@@ -64,8 +63,8 @@ enum Unfilled {
     Ended,
 }
 
-/// Fills the template of a file in a process of its own.
-pub fn fill(path: &Path, form: &Form, comparison: &Comparison) -> exit::Result<String> {
+/// Fills the template of a file in a process of its own, which gets these answers.
+pub fn fill(path: &Path, form: &Form, answers: Answers<'_>) -> exit::Result<String> {
     // The file of this program may have been replaced meanwhile; this is the one that runs.
     let mut child = Command::new("/proc/self/exe")
         .arg0("preemptlab")
@@ -79,7 +78,7 @@ pub fn fill(path: &Path, form: &Form, comparison: &Comparison) -> exit::Result<S
         .map_err(|error| exit::host(format!("cannot start a process for a template: {error}")))?;
     let begin = Instant::now();
     let is_over = || begin.elapsed() > LIFE_MAX;
-    match ended_when(is_over, || child.converse(form, comparison)) {
+    match ended_when(is_over, || child.converse(form, answers)) {
         Ok(page) => Ok(page),
         Err(Unfilled::Refused(error)) => {
             Err(exit::unusable(format!("{}, {error}", path.display())))
@@ -102,13 +101,12 @@ impl Drop for Apart {
 }
 
 impl Apart {
-    fn converse(&mut self, form: &Form, comparison: &Comparison) -> Result<String, Unfilled> {
+    fn converse(&mut self, form: &Form, mut answers: Answers<'_>) -> Result<String, Unfilled> {
         let (Some(mut input), Some(output)) = (self.0.stdin.take(), self.0.stdout.take()) else {
             return Err(Unfilled::Ended);
         };
         let ended = |_| Unfilled::Ended;
         let mut output = BufReader::new(output);
-        let mut answers = Answers::default();
         write(&mut input, form).map_err(ended)?;
         loop {
             match read(&mut output, LINE_BYTES_MAX).map_err(ended)? {

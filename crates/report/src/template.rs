@@ -162,12 +162,14 @@ fn environment(ask: Ask) -> Environment<'static> {
         let arguments = [group.to_owned()].into_iter().chain(metrics.0).collect();
         asked(&table, Function::Table, arguments)
     });
-    for function in Function::NUMBERS {
+    let atlas = ask.clone();
+    environment.add_function("atlas", move || asked(&atlas, Function::Atlas, Vec::new()));
+    for function in Function::OF_THREE {
         let ask = ask.clone();
-        let number = move |group: &str, configuration: &str, metric: &str| {
-            asked(&ask, function, [group, configuration, metric].map(str::to_owned).into())
+        let of_three = move |first: &str, second: &str, third: &str| {
+            asked(&ask, function, [first, second, third].map(str::to_owned).into())
         };
-        environment.add_function(function.name(), number);
+        environment.add_function(function.name(), of_three);
     }
     environment
 }
@@ -225,8 +227,9 @@ mod tests {
         let comparison = comparison();
         let facts = Facts { experiment: "e".into(), measured: String::new() };
         let form = Form::new(template.to_owned(), &comparison, facts);
-        let answers = Mutex::new(Answers::default());
-        form.fill(move |call| answers.lock().unwrap().answer(&comparison, call))
+        let comparison = Box::leak(Box::new(comparison));
+        let answers = Mutex::new(Answers::new(comparison, &[]));
+        form.fill(move |call| answers.lock().unwrap().answer(call))
     }
 
     #[test]
@@ -266,6 +269,8 @@ mod tests {
             ("{{ table('bulid') }}", "`bulid` is no workload here; there are build on 2 CPUs"),
             ("{{ table('build', 'rael') }}", "`rael` is no metric here; there are real"),
             ("{{ median('build', 'debian:6.12/full', 'real') }}", "is no configuration here"),
+            ("{{ atlas() }}", "no cell has sections"),
+            ("{{ longest('N', 'dup_fd', 'debian:6.12/full') }}", "no cell has sections"),
             ("{{ nothing }}", "undefined"),
             ("{% if %}", "unexpected"),
         ] {

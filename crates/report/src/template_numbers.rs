@@ -1,10 +1,14 @@
-//! Numbers and tables of a comparison, as a template calls for them.
+//! Numbers and tables of a comparison and of its atlas, as a template calls for them.
 
+use std::cell::OnceCell;
+
+use preemptlab_analysis::{Atlas, Class, in_us};
+use preemptlab_experiment::Recording;
 use preemptlab_model::{MetricName, number, plain};
 use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 use serde::{Deserialize, Serialize};
 
-use crate::{label, overview, verdict};
+use crate::{explain::atlas_markdown, label, overview, verdict};
 
 /// Most bytes of all that a call names.
 const NAMES_BYTES_MAX: usize = 64 << 10;
@@ -37,12 +41,16 @@ pub enum Function {
     Ratio,
     /// The verdict as a word.
     Verdict,
+    /// The atlas of the longest sections.
+    Atlas,
+    /// The longest section of a class in a function under a configuration.
+    Longest,
 }
 
 impl Function {
-    /// The functions of a workload, a configuration and a metric.
-    pub(crate) const NUMBERS: [Self; 5] =
-        [Self::Value, Self::Median, Self::Range, Self::Ratio, Self::Verdict];
+    /// The functions of three names: most of them of a workload, a configuration and a metric.
+    pub(crate) const OF_THREE: [Self; 6] =
+        [Self::Value, Self::Median, Self::Range, Self::Ratio, Self::Verdict, Self::Longest];
 
     /// Returns the name of the function in a template.
     pub(crate) fn name(self) -> &'static str {
@@ -53,6 +61,8 @@ impl Function {
             Self::Range => "range",
             Self::Ratio => "ratio",
             Self::Verdict => "verdict",
+            Self::Atlas => "atlas",
+            Self::Longest => "longest",
         }
     }
 }
@@ -86,47 +96,75 @@ pub enum Answer {
 }
 
 /// Answers of one comparison to one template.
-#[derive(Debug, Default)]
-pub struct Answers {
+pub struct Answers<'a> {
+    comparison: &'a Comparison,
+    recordings: &'a [&'a Recording],
+    /// Few templates ask for it, and it takes a while to collect.
+    atlas: OnceCell<Result<Atlas, String>>,
     bytes: usize,
 }
 
-impl Answers {
+impl<'a> Answers<'a> {
+    /// Prepares answers out of a comparison and the recordings that it compares.
+    pub fn new(comparison: &'a Comparison, recordings: &'a [&'a Recording]) -> Self {
+        Self { comparison, recordings, atlas: OnceCell::new(), bytes: 0 }
+    }
+
     /// Answers a call.
     ///
     /// # Errors
     ///
-    /// A sentence, when the comparison does not have the requested numbers, or they are too many.
-    pub fn answer(&mut self, comparison: &Comparison, call: &Call) -> Result<Answer, String> {
+    /// A sentence, when the recordings do not have the requested numbers, or they are too many.
+    pub fn answer(&mut self, call: &Call) -> Result<Answer, String> {
         if self.bytes >= ANSWERS_BYTES_MAX {
             return Err(format!(
                 "the template asks for more than {} MiB of tables and numbers; let it ask less often",
                 ANSWERS_BYTES_MAX >> 20
             ));
         }
-        let answer = answer(comparison, call)?;
+        let answer = self.found(call)?;
         self.bytes += match &answer {
             Answer::Text(text) => text.len().max(ANSWER_BYTES_MIN),
             Answer::Number(_) => ANSWER_BYTES_MIN,
         };
         Ok(answer)
     }
+
+    fn found(&self, call: &Call) -> Result<Answer, String> {
+        match (call.function, &call.arguments[..]) {
+            (Function::Table, [group, metrics @ ..]) => {
+                table(self.comparison, group, metrics).map(Answer::Text)
+            }
+            (Function::Table, []) => Err("`table` needs a workload".to_owned()),
+            (Function::Atlas, []) => Ok(Answer::Text(atlas_markdown(self.atlas()?))),
+            (Function::Atlas, _) => Err("`atlas` needs no name".to_owned()),
+            (Function::Longest, [class, function, configuration]) => {
+                longest(self.atlas()?, class, function, configuration).map(Answer::Text)
+            }
+            (function, [group, configuration, metric]) => {
+                number_of(self.comparison, function, group, configuration, metric)
+            }
+            (function, _) => Err(format!("`{}` needs three names", function.name())),
+        }
+    }
+
+    fn atlas(&self) -> Result<&Atlas, String> {
+        let collected = || Atlas::new(self.recordings, None).map_err(|error| error.to_string());
+        self.atlas.get_or_init(collected).as_ref().map_err(Clone::clone)
+    }
 }
 
-fn answer(comparison: &Comparison, call: &Call) -> Result<Answer, String> {
-    if call.function == Function::Table {
-        let Some((group, metrics)) = call.arguments.split_first() else {
-            return Err("`table` needs a workload".to_owned());
-        };
-        return table(comparison, group, metrics).map(Answer::Text);
-    }
-    let [group, configuration, metric] = &call.arguments[..] else {
-        return Err(format!("`{}` needs three names", call.function.name()));
-    };
+/// Returns a number of a workload under a configuration, in the form that the function is for.
+fn number_of(
+    comparison: &Comparison,
+    function: Function,
+    group: &str,
+    configuration: &str,
+    metric: &str,
+) -> Result<Answer, String> {
     let (group, summary) = find(comparison, group, configuration, metric)?;
     let unit = || plain::markdown(&summary.unit);
-    Ok(Answer::Text(match call.function {
-        Function::Value | Function::Table => return Ok(Answer::Number(summary.median.to_bits())),
+    Ok(Answer::Text(match function {
         Function::Median => format!("{} {}", number::number(summary.median), unit()),
         Function::Range => format!("{} {}", number::range(summary.min, summary.max), unit()),
         Function::Ratio => ratio(group, configuration, summary)?,
@@ -134,7 +172,38 @@ fn answer(comparison: &Comparison, call: &Call) -> Result<Answer, String> {
             let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
             verdict::word(summary, baseline, &comparison.margins).text().to_owned()
         }
+        _ => return Ok(Answer::Number(summary.median.to_bits())),
     }))
+}
+
+/// Returns the length of the longest section of a class in a function under a configuration, over all loads:
+/// `1194.8 us`, or `none`.
+fn longest(
+    atlas: &Atlas,
+    class: &str,
+    function: &str,
+    configuration: &str,
+) -> Result<String, String> {
+    let names = Class::BOTH.map(|class| class.as_str().to_owned());
+    let class = Class::BOTH
+        .into_iter()
+        .find(|known| known.as_str() == class)
+        .ok_or_else(|| unknown("class of sections", class, &names))?;
+    let place = atlas.configurations.iter().position(|it| it.name == configuration);
+    let place = place.ok_or_else(|| {
+        let names: Vec<String> = atlas.configurations.iter().map(|it| it.name.clone()).collect();
+        unknown("configuration", configuration, &names)
+    })?;
+    let of_it: Vec<_> =
+        atlas.of_class(class).filter(|section| section.function == function).collect();
+    if of_it.is_empty() {
+        return Err(format!(
+            "no section of class {} is in `{function:.NAME_CHARS_MAX$}`; `atlas()` lists the functions",
+            class.as_str()
+        ));
+    }
+    let ns = of_it.iter().filter_map(|section| section.by_configuration[place]).max();
+    Ok(ns.map_or_else(|| "none".to_owned(), |ns| format!("{} us", in_us(ns))))
 }
 
 fn table(comparison: &Comparison, group: &str, metrics: &[String]) -> Result<String, String> {

@@ -2,15 +2,19 @@
 
 use std::{fs, path::Path};
 
-use preemptlab_analysis::{Compared, GivenRule, Keep, mixed};
+use preemptlab_analysis::{Atlas, Class, Compared, GivenRule, Keep, in_us, mixed};
+use preemptlab_experiment::Recording;
 use preemptlab_report::{
-    Answers, InWords,
+    Answers, InWords, atlas_markdown,
     export::{Format, export_tables},
     form, letter,
     page::{PageData, page_data},
 };
 use preemptlab_stats::Comparison;
-use preemptlab_testkit::recorded::{Cell, recorded};
+use preemptlab_testkit::{
+    recorded::{Cell, recorded},
+    traced::Traced,
+};
 
 /// Makes cells whose modes are apart; one cell failed and one was not executed.
 fn apart(mode: &str, replicate: u32) -> Cell {
@@ -51,10 +55,49 @@ fn a_page_has_every_cell_of_the_plan() {
     let filled = |template: &str| {
         let form = form(template.to_owned(), &page, &comparison);
         let comparison = comparison.clone();
-        form.fill(move |call| Answers::default().answer(&comparison, call))
+        form.fill(move |call| Answers::new(&comparison, &[]).answer(call))
     };
     assert_eq!(filled("{{ experiment }}").unwrap(), "made");
     assert!(filled("{{ median('x', 'y', 'z') }}").is_err());
+}
+
+#[test]
+fn a_template_has_the_atlas_of_its_recordings() {
+    let folder = tempfile::tempdir().unwrap();
+    let Traced { recording, .. } = Traced::new(folder.path());
+    let path = recording.path().to_owned();
+    let atlas = Atlas::new(&[&recording], None).unwrap();
+    let section = atlas.of_class(Class::N).next().unwrap();
+    let name = &atlas.configurations[section.configuration].name;
+    let (page, comparison) = page(recording.path());
+    let filled = |template: &str| {
+        let form = form(template.to_owned(), &page, &comparison);
+        let (comparison, path) = (comparison.clone(), path.clone());
+        form.fill(move |call| {
+            let recording = Recording::open(&path).unwrap();
+            Answers::new(&comparison, &[&recording]).answer(call)
+        })
+    };
+    assert_eq!(filled("{{ atlas() }}").unwrap(), atlas_markdown(&atlas));
+    let longest = |class: &str, function: &str, configuration: &str| {
+        filled(&format!("{{{{ longest('{class}', '{function}', '{configuration}') }}}}"))
+    };
+    let length = format!("{} us", in_us(section.longest_ns));
+    assert_eq!(longest("N", &section.function, name).unwrap(), length);
+    for (class, function, configuration, reason) in [
+        (
+            "Q",
+            section.function.as_str(),
+            name.as_str(),
+            "no class of sections here; there are P, N",
+        ),
+        ("N", "nothing", name, "no section of class N is in `nothing`"),
+        ("N", &section.function, "debian:1/full", "is no configuration here"),
+    ] {
+        let error = longest(class, function, configuration).unwrap_err();
+        assert!(error.reason.contains(reason), "{error}");
+    }
+    assert!(filled("{{ atlas('x') }}").is_err());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use preemptlab_analysis::{Keep, advice::advise, meant};
 use preemptlab_lab::Config;
 use preemptlab_report::{
-    form, in_words, letter,
+    Answers, form, in_words, letter,
     page::{html, page_data},
     recommendation_in_words,
 };
@@ -50,7 +50,9 @@ pub fn execute(
     let text = match (&args.template, form_of) {
         (Some(path), _) => {
             let template = preemptlab_lab::read(path, meant::Kind::Other)?;
-            apart::fill(path, &form(template, &data, &comparison), &comparison)?
+            let recordings = compared.recordings();
+            let answers = Answers::new(&comparison, &recordings);
+            apart::fill(path, &form(template, &data, &comparison), answers)?
         }
         (None, Some(Form::Letter)) => letter(&data, &comparison),
         (None, _) => html(&data),
