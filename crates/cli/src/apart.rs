@@ -111,7 +111,7 @@ impl Apart {
         loop {
             match read(&mut output, LINE_BYTES_MAX).map_err(ended)? {
                 Said::Ask(call) => {
-                    write(&mut input, &answers.answer(comparison, &call)).map_err(ended)?;
+                    write(&mut input, &answers.answer(&call)).map_err(ended)?;
                 }
                 Said::Refused(error) => return Err(Unfilled::Refused(error)),
                 Said::Page => break,
