@@ -193,7 +193,7 @@ kind: number,
  */
 function: number,
 /**
- * The function in which the longest one spent most of its time, as a text.
+ * The function in which the longest one spent more time than in any other, as a text.
  */
 inside: number,
 /**

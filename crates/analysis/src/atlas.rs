@@ -142,7 +142,7 @@ pub struct AtlasSection {
     pub kind: SectionKind,
     /// The function to blame, or the call that is not preempted.
     pub function: String,
-    /// The function in which the longest one spent most of its time, where that is known.
+    /// The function in which the longest one spent more time than in any other, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
     /// Callers of the longest, the nearest first.

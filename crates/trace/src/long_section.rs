@@ -33,7 +33,7 @@ pub struct LongSection {
     pub kind: SectionKind,
     /// The function to blame, or the call that is not preempted.
     pub function: String,
-    /// The function in which most of the time was spent, where the trace tells.
+    /// The function with more of the time than any other, lock functions aside, where the trace tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
     /// Name of the task that the CPU had.

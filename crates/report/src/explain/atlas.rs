@@ -119,7 +119,7 @@ fn of_class(atlas: &Atlas, class: Class, shown: usize) -> Table {
     }
     table.notes.push(match class {
         Class::P => "Full, lazy and PREEMPT_RT preempt these. In parentheses: the function in which the \
-                     longest one spent most of its time."
+                     longest one spent more time than in any other, lock functions aside."
             .to_owned(),
         Class::N => "No preemption mode cuts these. In parentheses: what is off, or the caller. ended by: \
                      models that preempt more, under which no load on this kernel has a section of a \

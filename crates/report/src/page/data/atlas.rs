@@ -100,7 +100,7 @@ pub struct AtlasFunction {
     pub kind: u32,
     /// The function, as a text.
     pub function: u32,
-    /// The function in which the longest one spent most of its time, as a text.
+    /// The function in which the longest one spent more time than in any other, as a text.
     pub inside: u32,
     /// Length of the longest, in nanoseconds.
     #[ts(type = "number")]
