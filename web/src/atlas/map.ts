@@ -133,7 +133,7 @@ export class CellMap {
       columns.forEach((_, column) => {
         const last = heads.at(-1);
         if (last && column > 0 && key(column) === key(column - 1)) last.colSpan += 1;
-        else heads.push(h("th", { scope: "colgroup", title: this.#model.column(column) }, h("span", {}, text(column))));
+        else heads.push(h("th", { scope: "colgroup", title: this.#model.column(column) }, h("span", {}, ...breakable(text(column)))));
       });
       return h("tr", {}, h("th", { class: "corner" }, from), ...heads);
     };
@@ -326,4 +326,10 @@ function descending(loads: number[], key: (load: number) => number): number[] {
     const [a, b] = [keys.get(left) ?? 0, keys.get(right) ?? 0];
     return a === b ? left - right : a < b ? 1 : -1;
   });
+}
+
+/** Lets a name such as `debian:6.12-rt` break behind its colon. */
+function breakable(name: string): (string | HTMLElement)[] {
+  const [first = "", ...rest] = name.split(":");
+  return rest.length === 0 ? [name] : [`${first}:`, h("wbr"), rest.join(":")];
 }
