@@ -81,7 +81,7 @@ export class Detail {
         h("span", { class: `word b${band(longest.ns)}` }, length(longest.ns)),
         ` Class ${longest.class.toUpperCase()} (${longest.kind}) in `,
         h("code", {}, longest.function),
-        details.inside !== "" && h("span", {}, ", most of it inside ", h("code", {}, details.inside)),
+        details.inside !== "" && h("span", {}, ", for longest inside ", h("code", {}, details.inside)),
       ),
       timeline(longest, details.parts),
       h(
