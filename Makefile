@@ -139,7 +139,8 @@ study-census: build
 	$(PREEMPTLAB) explain runs/census census --format markdown >> docs/studies/census.md
 study-atlas: build
 	$(PREEMPTLAB) run studies/atlas.toml --out runs/atlas || test $$? = 3
-	$(PREEMPTLAB) compare runs/atlas --template studies/atlas.md.j2 --out docs/studies/atlas.md
+	$(PREEMPTLAB) run studies/atlas/killers.toml --out runs/atlas-killers
+	$(PREEMPTLAB) compare runs/atlas runs/atlas-killers --template studies/atlas.md.j2 --out docs/studies/atlas.md
 study-%: build
 	$(PREEMPTLAB) run studies/$*.toml $(TRACE) --out runs/$*
 	$(PREEMPTLAB) compare runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
