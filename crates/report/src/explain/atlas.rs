@@ -15,18 +15,17 @@ const SHOWN_IN_MARKDOWN: usize = 50;
 /// Shows an atlas for a terminal: the sentences, and the longest sections of each class.
 pub fn atlas_terminal(atlas: &Atlas, terminal: Terminal) -> String {
     let sentences = atlas.sentences().iter().map(|said| terminal.note(said)).collect::<String>();
-    let tables = Class::BOTH.map(|class| of_class(atlas, class, SHOWN).terminal(terminal));
-    format!("{sentences}\n{}", tables.join("\n"))
+    let tables = tables(atlas, SHOWN).map(|table| table.terminal(terminal));
+    format!("{sentences}\n{}", tables.collect::<Vec<_>>().join("\n"))
 }
 
 /// Shows an atlas in Markdown: the sentences, the longest sections of each class, and the loads without sections.
 pub fn atlas_markdown(atlas: &Atlas) -> String {
     let sentences = atlas.sentences();
     let sentences = sentences.iter().map(|said| format!("- {}\n", plain::markdown(said)));
-    let tables = Class::BOTH.map(|class| of_class(atlas, class, SHOWN_IN_MARKDOWN).markdown());
-    let unmeasured = unmeasured(atlas).map(|table| format!("\n{}", table.markdown()));
-    let sentences: String = sentences.collect();
-    format!("{sentences}\n{}{}", tables.join("\n"), unmeasured.unwrap_or_default())
+    let tables = tables(atlas, SHOWN_IN_MARKDOWN).chain(unmeasured(atlas));
+    let tables: Vec<String> = tables.map(|table| table.markdown()).collect();
+    format!("{}\n{}", sentences.collect::<String>(), tables.join("\n"))
 }
 
 /// Returns all functions of an atlas as one table, with all that is known of each.
@@ -74,6 +73,12 @@ pub fn atlas_table(atlas: &Atlas) -> Table {
         table.row(own.into_iter().chain(each).map(Cell::from));
     }
     table
+}
+
+/// Returns a table of the longest sections of each class that has some.
+fn tables(atlas: &Atlas, shown: usize) -> impl Iterator<Item = Table> {
+    let there = |class: &Class| atlas.of_class(*class).next().is_some();
+    Class::BOTH.into_iter().filter(there).map(move |class| of_class(atlas, class, shown))
 }
 
 /// Returns the longest sections of a class, one column a configuration.
