@@ -29,6 +29,10 @@ const REASON_CHARS_MAX: usize = 400;
 /// The most messages that make a reason.
 const MESSAGES_MAX: usize = 3;
 
+/// The reason that stress-ng does not give.
+const ENDED_BY_A_SIGNAL: &str = "a signal ended a process of it, such as SIGPIPE or SIGSEGV; stress-ng says of it \
+                                 only that the run was unsuccessful";
+
 /// Returns the reason why a stressor was skipped or failed, on one line: stress-ng's own where it gave one, else how
 /// the run ended, with its other messages.
 pub fn reason(command: &CommandReport, ended: &str) -> String {
@@ -39,10 +43,19 @@ pub fn reason(command: &CommandReport, ended: &str) -> String {
     let reasons = joined(said.iter().filter(is_reason));
     let reason = match (reasons.is_empty(), joined(said.iter())) {
         (false, _) => reasons,
+        (true, _) if was_ended_by_a_signal(command) => ENDED_BY_A_SIGNAL.to_owned(),
         (true, others) if others.is_empty() => ended.to_owned(),
         (true, others) => format!("{ended}; it said: {others}"),
     };
     reason.chars().take(REASON_CHARS_MAX).map(harmless).collect()
+}
+
+/// Tells whether a signal other than SIGALRM ended a stressor. stress-ng 0.19 counts it as passed and the run as a
+/// failure, and says no more (`stress_wait_pid`, stress-ng.c).
+fn was_ended_by_a_signal(command: &CommandReport) -> bool {
+    let said = || command.stderr.lines().chain(command.stdout.lines()).filter_map(message);
+    let is_said = |begin: &str| said().any(|(_, text)| text.starts_with(begin));
+    is_said("unsuccessful run completed") && is_said("failed: 0") && is_said("skipped: 0")
 }
 
 /// Joins the first messages, each once.

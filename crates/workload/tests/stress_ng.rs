@@ -352,6 +352,11 @@ fn a_stressor_that_does_not_work_says_why() {
     let mut killed = window_of(&skipped, Exit::Code(3), run);
     killed.activity.oom_kills = 2;
     assert!(said(&killed).ends_with("; the kernel killed 2 tasks for want of memory"));
+    let killed_by_a_signal = "stress-ng: info:  [9] skipped: 0\nstress-ng: info:  [9] passed: 1: matrix (1)\n\
+                              stress-ng: info:  [9] failed: 0\n\
+                              stress-ng: info:  [9] unsuccessful run completed in 0 secs\n";
+    let signalled = said(&window_of(&skipped, Exit::Code(2), killed_by_a_signal));
+    assert!(signalled.contains("did not work: a signal ended a process of it"), "{signalled}");
     let silent = said(&window_of(&skipped, Exit::Code(2), ""));
     assert!(
         silent.contains("did not work: the probe stress-ng failed, it ended with status 2"),
