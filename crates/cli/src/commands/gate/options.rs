@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, builder::ArgPredicate};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::Budget;
 use preemptlab_model::PreemptMode;
@@ -47,8 +47,14 @@ pub struct GateArgs {
     #[arg(long = "metric", value_name = "METRIC")]
     pub metrics: Vec<String>,
     /// Record at most this number of cells, of both kernels, every workload and mode together, or stop
-    /// after a time such as 10m
-    #[arg(long, value_name = "COUNT|TIME", default_value = "60")]
+    /// after a time such as 10m [default: 60, with --atlas 80]
+    #[arg(
+        long,
+        value_name = "COUNT|TIME",
+        default_value = "60",
+        hide_default_value = true,
+        default_value_if("atlas", ArgPredicate::IsPresent, "80")
+    )]
     pub budget: Budget,
     /// Compare in these modes, such as full,lazy [default: the first of full, lazy, voluntary and none
     /// that both offer, or those of EXPERIMENT]
