@@ -37,13 +37,14 @@ const ENDED_BY_A_SIGNAL: &str = "a signal ended a process of it, such as SIGPIPE
 /// the run ended, with its other messages.
 pub fn reason(command: &CommandReport, ended: &str) -> String {
     let lines = command.stderr.lines().chain(command.stdout.lines());
-    let said: Vec<(&str, &str)> = lines.filter_map(message).filter(is_of_this_run).collect();
+    let messages: Vec<(&str, &str)> = lines.filter_map(message).collect();
+    let said: Vec<&(&str, &str)> = messages.iter().filter(|it| is_of_this_run(it)).collect();
     let is_reason =
         |(kind, text): &&(&str, &str)| KINDS_OF_REASONS.contains(kind) || text.contains("skip");
-    let reasons = joined(said.iter().filter(is_reason));
-    let reason = match (reasons.is_empty(), joined(said.iter())) {
+    let reasons = joined(said.iter().copied().filter(is_reason));
+    let reason = match (reasons.is_empty(), joined(said.iter().copied())) {
         (false, _) => reasons,
-        (true, _) if was_ended_by_a_signal(command) => ENDED_BY_A_SIGNAL.to_owned(),
+        (true, _) if was_ended_by_a_signal(&messages) => ENDED_BY_A_SIGNAL.to_owned(),
         (true, others) if others.is_empty() => ended.to_owned(),
         (true, others) => format!("{ended}; it said: {others}"),
     };
@@ -51,10 +52,9 @@ pub fn reason(command: &CommandReport, ended: &str) -> String {
 }
 
 /// Tells whether a signal other than SIGALRM ended a stressor. stress-ng 0.19 counts it as passed and the run as a
-/// failure, and says no more (`stress_wait_pid`, stress-ng.c).
-fn was_ended_by_a_signal(command: &CommandReport) -> bool {
-    let said = || command.stderr.lines().chain(command.stdout.lines()).filter_map(message);
-    let is_said = |begin: &str| said().any(|(_, text)| text.starts_with(begin));
+/// failure, and says no more; later versions count it as failed (`stress_wait_status`, stress-ng.c).
+fn was_ended_by_a_signal(messages: &[(&str, &str)]) -> bool {
+    let is_said = |begin: &str| messages.iter().any(|(_, text)| text.starts_with(begin));
     is_said("unsuccessful run completed") && is_said("failed: 0") && is_said("skipped: 0")
 }
 
