@@ -22,11 +22,15 @@ pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_virtual: bo
         workloads.iter().flat_map(|names| names.iter()).map(ToString::to_string).collect();
     for metric in metrics {
         let name = MetricName::from(metric.as_str());
-        // Which programs there are is seen when they run.
-        let is_of_program = matches!(name.statistic(), Some((Distribution::Own(of), _)) if of.starts_with("delay."));
-        let is_of_trace = has_bound && MetricName::BOUNDS.contains(&name)
-            || is_of_program
-            || MetricName::DELAYS.contains(&name);
+        let is_of_trace = match name.statistic() {
+            Some((Distribution::Delay, statistic)) => MetricName::DELAYS.contains(&statistic),
+            // Which programs there are is seen when they run.
+            Some((Distribution::Own(of), _)) => of.starts_with("delay."),
+            Some((Distribution::Part(_), statistic)) => {
+                has_bound && MetricName::DELAYS.contains(&statistic)
+            }
+            _ => has_bound && MetricName::BOUNDS.contains(&name),
+        };
         if is_of_trace && is_virtual || workloads.iter().any(|names| names.contains(&name)) {
             continue;
         }
@@ -149,8 +153,13 @@ mod tests {
         }
         assert!(metric("responce.p99", false).unwrap_err().contains("did you mean `response.p99`"));
         assert!(metric("x", false).unwrap_err().contains("compare RUN --all"));
-        assert!(metric("latency.worst", false).unwrap_err().contains("only virtual time"));
-        metric("latency.worst", true).unwrap();
+        for name in ["latency.worst", "delay.p99", "delay.worker.max", "wakeup.irq.p99.9"] {
+            assert!(metric(name, false).unwrap_err().contains("only virtual time"), "{name}");
+            metric(name, true).unwrap();
+        }
+        assert!(
+            metric("latency.p99.5", true).is_err() && metric("wakeup.irq.p99.5", true).is_err()
+        );
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub use kernel::{
 pub use label::Label;
 pub use machine::Machine;
 pub use measured::{Instants, MeasuredCell, Section};
-pub use metric::{Direction, Distribution, Metric, MetricClass, MetricName, Statistic};
+pub use metric::{Direction, Distribution, Metric, MetricClass, MetricName, Statistic, WakeupPart};
 pub use metric_roles::Role;
 pub use name::Name;
 pub use outcome::{CellRecord, FailureCause, NoResult, Outcome};

@@ -84,10 +84,37 @@ pub enum Distribution {
     Bound,
     /// Time from the wakeup of a fair task to the CPU, of all that are not probes: `delay`.
     Delay,
+    /// A part of the latency of the real-time probe's wakeups: `wakeup.irq`, `wakeup.thread`, `wakeup.user`.
+    Part(WakeupPart),
     /// Response time of a client: `response`.
     Response,
     /// Something of a workload's own, by its name.
     Own(String),
+}
+
+/// Part of the latency of a wakeup by a timer. The parts of a wakeup add up to its latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WakeupPart {
+    /// From the due time to the timer's function, in the timer's interrupt.
+    Irq,
+    /// From the timer's function to the switch to the thread.
+    Thread,
+    /// From the switch to the thread's first instruction in user space.
+    User,
+}
+
+impl WakeupPart {
+    /// The parts, in their order.
+    pub const ALL: [Self; 3] = [Self::Irq, Self::Thread, Self::User];
+
+    /// Returns the name of the part's distribution: `wakeup.irq`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Irq => "wakeup.irq",
+            Self::Thread => "wakeup.thread",
+            Self::User => "wakeup.user",
+        }
+    }
 }
 
 /// A number that stands for a distribution.
@@ -127,12 +154,13 @@ impl MetricName {
         Self::Of(Distribution::Bound, Statistic::Quantile(99_999)),
         Self::BOUND,
     ];
-    /// The statistics of scheduling delays, which virtual time adds to every workload.
-    pub const DELAYS: [Self; 4] = [
-        Self::Of(Distribution::Delay, Statistic::Quantile(50_000)),
-        Self::Of(Distribution::Delay, Statistic::Quantile(99_000)),
-        Self::Of(Distribution::Delay, Statistic::Quantile(99_900)),
-        Self::Of(Distribution::Delay, Statistic::Max),
+    /// The statistics of scheduling delays, which virtual time adds to every workload, and of the parts of wakeups,
+    /// which it adds to those with a real-time probe.
+    pub const DELAYS: [Statistic; 4] = [
+        Statistic::Quantile(50_000),
+        Statistic::Quantile(99_000),
+        Statistic::Quantile(99_900),
+        Statistic::Max,
     ];
 
     /// Returns its kind of number.
@@ -216,6 +244,7 @@ impl fmt::Display for Distribution {
             Self::Probe(probe) => f.write_str(probe.declared().distribution),
             Self::Bound => f.write_str("latency"),
             Self::Delay => f.write_str("delay"),
+            Self::Part(part) => f.write_str(part.as_str()),
             Self::Response => f.write_str("response"),
             Self::Own(name) => f.write_str(name),
         }
@@ -290,6 +319,9 @@ fn distribution(name: &str) -> Distribution {
     if let Some(probe) = probe {
         return Distribution::Probe(probe);
     }
+    if let Some(part) = WakeupPart::ALL.into_iter().find(|part| part.as_str() == name) {
+        return Distribution::Part(part);
+    }
     match name {
         "latency" => Distribution::Bound,
         "delay" => Distribution::Delay,
@@ -356,6 +388,11 @@ mod tests {
             ("latency.p99.9", MetricName::Of(Bound, Quantile(99_900))),
             ("latency.p99.999", MetricName::Of(Bound, Quantile(99_999))),
             ("delay.p99.9", MetricName::Of(Distribution::Delay, Quantile(99_900))),
+            (
+                "wakeup.irq.p99",
+                MetricName::Of(Distribution::Part(WakeupPart::Irq), Quantile(99_000)),
+            ),
+            ("wakeup.user.max", MetricName::Of(Distribution::Part(WakeupPart::User), Max)),
             ("delay.worker.max", MetricName::Of(Own("delay.worker".into()), Max)),
             ("response.min", MetricName::Of(Response, Min)),
             ("response.p50", MetricName::Of(Response, Quantile(50_000))),
@@ -400,10 +437,13 @@ mod tests {
         ] {
             assert_eq!(is(name), (true, false, false), "{name}");
         }
-        for name in ["wakeup.fifo.p99.9", "response.avg", "delay.p50", "kthread.total"] {
+        for name in
+            ["wakeup.fifo.p99.9", "response.avg", "delay.p50", "wakeup.thread.p99", "kthread.total"]
+        {
             assert_eq!(is(name), (false, false, false), "{name}");
         }
         assert_eq!(is("wakeup.other.omitted"), (false, false, true));
+        assert_eq!(is("wakeup.irq.max"), (false, true, true));
         assert_eq!(is("request.max"), (false, true, true));
     }
 
@@ -411,7 +451,13 @@ mod tests {
     fn probes_of_one_policy_stand_for_each_other() {
         let name = |name: &str| MetricName::from(name);
         assert_eq!(name("wakeup.fifo.max").bound(), Some(MetricName::BOUND));
-        for none in ["wakeup.fifo.p99", "wakeup.other.max", "response.max", "latency.worst"] {
+        for none in [
+            "wakeup.fifo.p99",
+            "wakeup.other.max",
+            "wakeup.thread.max",
+            "response.max",
+            "latency.worst",
+        ] {
             assert_eq!(name(none).bound(), None, "{none}");
         }
         let stands = |one: &str, other: &str| name(one).stands_for(&name(other));

@@ -87,7 +87,8 @@ impl MetricName {
     /// anything beside a real-time latency.
     pub fn is_headline<'a>(&self, mut among: impl Iterator<Item = &'a Self>) -> bool {
         match self {
-            Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,
+            // The parts explain the latency, which other metrics have as a whole.
+            Self::Of(Distribution::Own(_) | Distribution::Part(_), _) | Self::Part { .. } => false,
             // Half of all instants tell the cost of a wakeup with nothing in the way.
             Self::Of(Distribution::Bound, statistic) => {
                 !matches!(statistic, Statistic::Quantile(..=99_000))

@@ -1,4 +1,4 @@
-use crate::{Distribution, MetricName, Statistic, metric::percent};
+use crate::{Distribution, MetricName, Statistic, WakeupPart, metric::percent};
 
 impl MetricName {
     /// Returns the distribution in words and the statistic of a metric such as `wakeup.fifo.p99.9`
@@ -34,6 +34,7 @@ impl MetricName {
                 "how long a fair task that was woken waited for the CPU, of every task but the probes",
                 "wakeups",
             ),
+            Distribution::Part(part) => (part.meaning(), "wakeups"),
             Distribution::Response => ("how long a client waited for its answer", "requests"),
             Distribution::Own(name) => (&**name, "samples"),
         };
@@ -61,8 +62,26 @@ impl Distribution {
             // That of the most urgent task, whose policy may be SCHED_DEADLINE.
             Self::Bound => "latency",
             Self::Delay => "scheduling delay",
+            Self::Part(WakeupPart::Irq) => "IRQ latency",
+            Self::Part(WakeupPart::Thread) => "thread latency",
+            Self::Part(WakeupPart::User) => "user latency",
             Self::Response => "response",
             Self::Own(name) => name,
+        }
+    }
+}
+
+impl WakeupPart {
+    /// Returns the part in words, as the end of a sentence.
+    const fn meaning(self) -> &'static str {
+        match self {
+            Self::Irq => {
+                "from the due time of the real-time probe's timer to the timer's function in its interrupt"
+            }
+            Self::Thread => "from the timer's function to the switch to the real-time probe",
+            Self::User => {
+                "from the switch to the real-time probe to its first instruction in user space"
+            }
         }
     }
 }
@@ -88,6 +107,7 @@ mod tests {
         for (name, title) in [
             ("wakeup.fifo.p99.9", "FIFO wakeup p99.9"),
             ("latency.worst", "latency worst"),
+            ("wakeup.irq.p99.9", "IRQ latency p99.9"),
             ("latency.p99.999", "latency p99.999"),
             ("response.max", "response max"),
             ("request.time.p50", "request.time.p50"),
@@ -103,6 +123,7 @@ mod tests {
         assert!(meaning("wakeup.fifo.p99.9").starts_with("99.9 % of wakeups were at most this"));
         assert!(meaning("latency.p99.9").starts_with("At 99.9 % of all instants"));
         assert!(meaning("latency.worst").starts_with("At the worst of all instants"));
+        assert!(meaning("wakeup.user.p50").contains("to its first instruction in user space"));
         assert!(meaning("response.max").contains("the number of requests"));
         assert_eq!(meaning("real"), "");
     }

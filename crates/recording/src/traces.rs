@@ -8,7 +8,7 @@ use preemptlab_model::plain;
 use preemptlab_model::{Arch, CellId, SnapshotId};
 use preemptlab_trace::{
     Delays, FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout,
-    LongSection, TraceError,
+    LongSection, Splits, TraceError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -394,7 +394,16 @@ fn check(findings: &Findings) -> Result<(), &'static str> {
     /// Sums of a few times stay in range.
     const NS_MAX: u64 = u64::MAX >> 4;
     let Findings {
-        start_ns, end_ns, clock_offset_ns, bound, worst, delays, sections, longest, ..
+        start_ns,
+        end_ns,
+        clock_offset_ns,
+        bound,
+        worst,
+        delays,
+        splits,
+        sections,
+        longest,
+        ..
     } = findings;
     let closed = bound.iter().flat_map(|bound| &bound.longest);
     let mut stretches = closed.map(|closed| (closed.start_ns, closed.end_ns));
@@ -416,6 +425,9 @@ fn check(findings: &Findings) -> Result<(), &'static str> {
     if !delays.as_ref().is_none_or(Delays::is_possible) {
         return Err("it tells scheduling delays that cannot be");
     }
+    if !splits.as_ref().is_none_or(Splits::is_possible) {
+        return Err("it tells parts of latencies that cannot be");
+    }
     let parts = longest.iter().flat_map(|section| &section.parts);
     if !parts.map(|part| part.ns).all(|ns| ns <= NS_MAX) {
         return Err("it tells parts of sections that cannot be");
@@ -432,7 +444,34 @@ fn check(findings: &Findings) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_trace::Bound;
+    use preemptlab_trace::{Bound, Findings};
+    use serde_json::json;
+
+    /// Findings of format 5 hold no parts of latencies.
+    #[test]
+    fn parts_of_latencies_are_read_where_there_are_some() {
+        let mut findings = json!({
+            "format": 5, "events": 1, "miscounts": 0, "start_ns": 0, "end_ns": 1,
+            "clock_offset_ns": 0, "bound": null, "sections": [],
+        });
+        let read = |value: &serde_json::Value| -> Findings {
+            serde_json::from_str(&value.to_string()).unwrap()
+        };
+        let old = read(&findings);
+        assert_eq!((old.splits, super::check(&old)), (None, Ok(())));
+        let part = |p50_ns: u64| json!({"wakeups": 2, "p50_ns": p50_ns, "p99_ns": 7, "p99_9_ns": 7, "max_ns": 7});
+        findings["splits"] = json!({"irq": part(1), "thread": part(2), "user": part(3)});
+        let new = read(&findings);
+        assert_eq!(
+            (new.splits.map(|splits| splits.thread.p50_ns), super::check(&new)),
+            (Some(2), Ok(()))
+        );
+        findings["splits"]["user"] = part(8);
+        assert_eq!(
+            super::check(&read(&findings)),
+            Err("it tells parts of latencies that cannot be")
+        );
+    }
 
     /// Findings of older traces hold no observed maximum.
     #[test]

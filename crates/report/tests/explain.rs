@@ -32,6 +32,7 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
         "What would help: ",
         "has no such configuration",
         "At every instant",
+        "The parts of the latency of 20 wakeups",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -47,6 +48,11 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
     assert_eq!(document["sibling"]["removed"], false);
     assert_eq!(document["sibling"]["cause_ns"], document["sibling"]["cause_ns_max"]);
     assert_eq!(document["worst"].as_array().unwrap().len(), 2);
+    let split = &document["worst"][0]["split"];
+    let parts = ["irq_ns", "thread_ns", "user_ns"].map(|part| split[part].as_u64().unwrap());
+    assert_eq!(parts.iter().sum::<u64>(), document["worst"][0]["latency_ns"]);
+    let irq = &document["splits"]["irq"];
+    assert_eq!((irq["wakeups"].as_u64(), irq["max_ns"].as_u64()), (Some(20), Some(parts[0])));
     assert!(explanation_svg(&explanation).starts_with("<svg"));
     assert!(explanation.next().unwrap().contains(" zoom "));
     let mut text = Vec::new();

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use preemptlab_protocol::trace::stream::SiteKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -39,7 +40,7 @@ pub struct Delays {
 
 /// Number of wakeups, and statistics of their delays in nanoseconds. Quantiles are by nearest rank, of delays
 /// that are kept to one in 2048.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delay {
     /// Number of wakeups.
@@ -55,7 +56,8 @@ pub struct Delay {
 }
 
 impl Delay {
-    fn of(lengths: &Lengths, max_ns: u64) -> Option<Self> {
+    /// Returns the statistics of lengths, of which the longest is known exactly; `None` where there are none.
+    pub(crate) fn of(lengths: &Lengths, max_ns: u64) -> Option<Self> {
         let at = |share| lengths.quantile_ns(share).map(|ns| ns.min(max_ns));
         Some(Self {
             wakeups: lengths.count(),

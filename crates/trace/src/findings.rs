@@ -16,6 +16,7 @@ use crate::{
     long_section::LongSection,
     opportunity::{Opportunities, Seen},
     ranking::{Ranked, Ranking},
+    split::{Parts, Splits},
     virtual_window::{Edge, Edges, VirtualWindow},
     wakeup::{Target, Wakeups},
     worst_instant::WorstInstant,
@@ -48,6 +49,10 @@ pub struct Findings {
     /// Scheduling delays of the fair tasks; findings of older traces have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<Delays>,
+    /// Parts of the latencies of the real-time probe's wakeups; `None` where there are none, and in findings of
+    /// older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub splits: Option<Splits>,
     /// The sections between the due time of the probe's first wakeup and the end of its last, by function:
     /// the longest maximum first. Every section that delayed one of these wakeups is among them. Where no
     /// wakeup of a probe was due in the window, those that ended in the window.
@@ -60,8 +65,8 @@ pub struct Findings {
 /// The version of [`Findings`]. The first one held the 200 functions with the longest sections, and none of
 /// those that delayed the probe's first wakeup; the second one neither 99.999 % of all instants nor the function
 /// of the worst; the third one no scheduling delays; the fourth one no stretches of calls that are not preempted,
-/// and no sections where no probe was due.
-pub const FINDINGS_FORMAT: u32 = 5;
+/// and no sections where no probe was due; the fifth one no parts of latencies.
+pub const FINDINGS_FORMAT: u32 = 6;
 
 /// The oldest version that can be read.
 pub const FINDINGS_FORMAT_MIN: u32 = 1;
@@ -87,6 +92,7 @@ pub fn findings(
     let mut wakeups = Wakeups::new(target);
     let mut ranking = Ranking::new();
     let mut closures = Closures::default();
+    let mut parts = Parts::default();
     let mut waits = Waits::new(target.comm);
     let is_voluntary = opportunities == Opportunities::Voluntary;
     let mut calls = Calls::default();
@@ -112,6 +118,7 @@ pub fn findings(
                     let latency_ns = wakeup.latency_ns();
                     let (min_ns, max_ns) = observed.unwrap_or((latency_ns, latency_ns));
                     observed = Some((min_ns.min(latency_ns), max_ns.max(latency_ns)));
+                    parts.add(wakeup.split());
                     closures.probed(&wakeup);
                     ranking.probed(kernel, &wakeup);
                 }
@@ -152,6 +159,7 @@ pub fn findings(
         bound: observed.map(|(min_ns, max_ns)| closures.finish(min_ns, max_ns)),
         worst: None,
         delays: Some(waits.finish()),
+        splits: parts.finish(),
         sections,
         longest: Vec::new(),
     })

@@ -40,6 +40,7 @@ mod ranking;
 mod response;
 #[cfg(test)]
 mod several_cpus;
+mod split;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod thinned;
@@ -75,6 +76,7 @@ pub use moved::{MovedTimer, moved_timers};
 pub use opportunity::Opportunities;
 pub use ranking::Ranked;
 pub use response::{Answer, Request, Runner, answers, requests, slowest};
+pub use split::{Split, Splits};
 pub use timeline::{Folded, Segment, Timeline};
 pub use waiting::ChangedWakeup;
 pub use wakeup::{Target, Wakeup};

@@ -4,9 +4,10 @@ use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{
     CellCost, CellInputs, CellRecord, Direction, Distribution, Instants, MeasuredCell, Metric,
     MetricName, ModeFile, NoResult, Outcome, Planned, PlannedCell, PreemptMode, Section,
+    WakeupPart,
 };
 use preemptlab_recording::RecordingError;
-use preemptlab_trace::{Bound, Curve, Delay, Delays, Findings, LongSection, Ranked};
+use preemptlab_trace::{Bound, Curve, Delay, Delays, Findings, LongSection, Ranked, Splits};
 use preemptlab_workload::{Latency, Measurements};
 
 use super::{Keep, parallel};
@@ -92,7 +93,7 @@ fn reading(
     cell.samples = each.map(|latency| (latency.of.clone(), latency.histogram.count())).collect();
     let mut curve = Curve::default();
     let mut long_sections = Vec::new();
-    if let Some(Findings { bound, worst, delays, sections, longest, .. }) = findings {
+    if let Some(Findings { bound, worst, delays, splits, sections, longest, .. }) = findings {
         if keep == Keep::Sections {
             long_sections = longest;
             cell.sections = Some(sections.into_iter().map(section).collect());
@@ -110,7 +111,8 @@ fn reading(
                 cell.instants = Some(Instants { computed_ns, traced_ns, worst_ns, of });
                 curve = bound.curve;
             }
-            for (of, delay) in delays.iter().flat_map(distributions) {
+            let parts = splits.iter().flat_map(parts);
+            for (of, delay) in delays.iter().flat_map(distributions).chain(parts) {
                 metrics.extend(metrics_of_delay(&of, delay));
                 cell.samples.push((of, delay.wakeups));
             }
@@ -200,12 +202,16 @@ fn distributions(delays: &Delays) -> impl Iterator<Item = (Distribution, &Delay)
     all.chain(delays.programs.iter().map(of_program))
 }
 
+/// Returns the distributions of the parts of wakeups.
+fn parts(splits: &Splits) -> impl Iterator<Item = (Distribution, &Delay)> {
+    let parts = [&splits.irq, &splits.thread, &splits.user];
+    WakeupPart::ALL.map(Distribution::Part).into_iter().zip(parts)
+}
+
 fn metrics_of_delay(of: &Distribution, delay: &Delay) -> impl Iterator<Item = Metric> {
     let values_ns = [delay.p50_ns, delay.p99_ns, delay.p99_9_ns, delay.max_ns];
-    MetricName::DELAYS.into_iter().zip(values_ns).filter_map(move |(name, ns)| {
-        let (_, statistic) = name.statistic()?;
-        Some(traced(MetricName::Of(of.clone(), statistic), ns))
-    })
+    let values = MetricName::DELAYS.into_iter().zip(values_ns);
+    values.map(|(statistic, ns)| traced(MetricName::Of(of.clone(), statistic), ns))
 }
 
 fn measure(
@@ -231,5 +237,28 @@ fn measure(
                 workload.measure(inputs, report).map_err(|error| error.to_string())
             })
             .map_err(NoResult::Failed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_wakeups_have_metrics() {
+        let part =
+            |p50_ns| Delay { wakeups: 9, p50_ns, p99_ns: 4_000, p99_9_ns: 5_000, max_ns: 5_001 };
+        let splits = Splits { irq: part(1_000), thread: part(2_500), user: part(600) };
+        let told: Vec<(String, f64)> = parts(&splits)
+            .flat_map(|(of, delay)| metrics_of_delay(&of, delay).collect::<Vec<_>>())
+            .map(|metric| (metric.name.to_string(), metric.value))
+            .collect();
+        assert_eq!(told.len(), 12);
+        let expected =
+            [("wakeup.irq.p50", 1.0), ("wakeup.irq.p99", 4.0), ("wakeup.irq.p99.9", 5.0)];
+        assert_eq!(told[..3], expected.map(|(name, us)| (name.to_owned(), us)));
+        assert_eq!(told[3], ("wakeup.irq.max".to_owned(), 5.001));
+        assert_eq!(told[4], ("wakeup.thread.p50".to_owned(), 2.5));
+        assert_eq!(told[11], ("wakeup.user.max".to_owned(), 5.001));
     }
 }

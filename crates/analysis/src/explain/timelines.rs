@@ -2,7 +2,9 @@
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{PlannedCell, ProbeProcess, plain};
-use preemptlab_trace::{Bound, Cause, Segment, Timeline, Wakeup, closed_timeline, worst};
+use preemptlab_trace::{
+    Bound, Cause, Segment, Split, Splits, Timeline, Wakeup, closed_timeline, worst,
+};
 use preemptlab_workload::Workload;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,6 +34,8 @@ pub struct ExplanationDocument {
     pub probe: String,
     /// Number of wakeups in the trace.
     pub wakeups: usize,
+    /// Parts of the latencies of all these wakeups.
+    pub splits: Option<Splits>,
     /// The worst wakeups, the worst first.
     pub worst: Vec<WakeupDocument>,
     /// Those of `worst` that have the same main cause.
@@ -48,6 +52,8 @@ pub struct ExplanationDocument {
 pub struct WakeupDocument {
     /// Time from the due time to user space.
     pub latency_ns: u64,
+    /// Parts of that time.
+    pub split: Split,
     /// When it was due.
     pub due_ns: u64,
     /// When the timer's function ran.
@@ -139,6 +145,8 @@ pub struct Explanation<'a> {
     is_fair: bool,
     /// Number of wakeups among which they are the worst.
     pub count: usize,
+    /// Parts of the latencies of all these wakeups.
+    pub splits: Option<Splits>,
     /// Timelines of the worst wakeups, the worst first; at least one.
     pub found: Vec<Timeline>,
     /// Comparison with the sibling.
@@ -226,7 +234,7 @@ impl<'a> Explanation<'a> {
         let process = probe(cell)?;
         let traced = Traced::new(recording, cell)?;
         let all = traced.wakeups(&process, is_fair)?;
-        let count = all.len();
+        let (count, splits) = (all.len(), Splits::of(&all));
         let found = traced.timelines(worst(all, wakeups))?;
         if found.is_empty() {
             return Err(Error::Unusable(no_wakeup(&process.comm, is_fair)));
@@ -234,7 +242,7 @@ impl<'a> Explanation<'a> {
         let worst = if is_fair { None } else { WorstInstant::of(&traced)? };
         let remedied = Remedied::NotYet;
         let comm = process.comm;
-        Ok(Self { recording, cell, comm, is_fair, count, found, remedied, worst })
+        Ok(Self { recording, cell, comm, is_fair, count, splits, found, remedied, worst })
     }
 
     /// Returns the cell under the configuration that would remove the worst wakeup's cause, where the
@@ -323,6 +331,7 @@ impl<'a> Explanation<'a> {
             let Wakeup { due_ns, expire_ns, switch_ns, user_ns, ordinal, .. } = timeline.wakeup;
             WakeupDocument {
                 latency_ns: timeline.wakeup.latency_ns(),
+                split: timeline.wakeup.split(),
                 due_ns,
                 expire_ns,
                 switch_ns,
@@ -340,6 +349,7 @@ impl<'a> Explanation<'a> {
             id: self.cell.id.to_string(),
             probe: self.comm.clone(),
             wakeups: self.count,
+            splits: self.splits,
             worst: self.found.iter().map(|timeline| wakeup(self.cell, timeline)).collect(),
             causes: self.causes().into_iter().map(CauseDocument::from).collect(),
             sibling: self.beside().map(|beside| SiblingDocument {

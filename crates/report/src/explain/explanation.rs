@@ -8,8 +8,8 @@ use preemptlab_analysis::{
     unsound::UNSOUND,
     wakeup::one_sentence,
 };
-use preemptlab_model::counted;
-use preemptlab_trace::Timeline;
+use preemptlab_model::{WakeupPart, counted, number::number};
+use preemptlab_trace::{Delay, Split, Splits, Timeline};
 
 use crate::{
     Column, Lane, Table, Terminal, caption::cell_caption, timeline_svg, timeline_terminal,
@@ -67,6 +67,10 @@ pub fn explanation_terminal(explanation: &Explanation<'_>, terminal: Terminal) -
         }
         Remedied::NoRemedy | Remedied::NotYet => {}
     }
+    if let (Some(splits), Some(first)) = (&explanation.splits, explanation.found.first()) {
+        text.push('\n');
+        text += &splits_table(splits, first.wakeup.split()).terminal(terminal);
+    }
     if let Some(WorstInstant { bound, timeline }) = &explanation.worst {
         let us = |ns: u64| ns as f64 / 1e3;
         let mut words = format!(
@@ -121,6 +125,34 @@ fn causes_table(causes: &[Alike<'_>]) -> Table {
         table
             .notes
             .push("Below is the worst of each cause; --format json has every wakeup.".to_owned());
+    }
+    table
+}
+
+/// Shows the parts of all wakeups' latencies, and of the worst one's.
+fn splits_table(splits: &Splits, worst: Split) -> Table {
+    let us = |ns: u64| number(ns as f64 / 1e3);
+    let statistics = ["p50", "p99", "p99.9", "max", "the worst"];
+    let columns = [Column::left("part")]
+        .into_iter()
+        .chain(statistics.map(|statistic| Column::right(statistic).with_unit("us")))
+        .chain([Column::left("where it ends")]);
+    let title = format!("The parts of the latency of {}", counted(splits.irq.wakeups, "wakeup"));
+    let mut table = Table::new(title, columns);
+    let parts = [
+        (splits.irq, worst.irq_ns),
+        (splits.thread, worst.thread_ns),
+        (splits.user, worst.user_ns),
+    ];
+    for (part, (of, worst_ns)) in WakeupPart::ALL.into_iter().zip(parts) {
+        let (name, end) = match part {
+            WakeupPart::Irq => ("IRQ", "the timer's function runs"),
+            WakeupPart::Thread => ("thread", "the CPU is given to the thread"),
+            WakeupPart::User => ("user", "its first instruction in user space"),
+        };
+        let Delay { p50_ns, p99_ns, p99_9_ns, max_ns, .. } = of;
+        let values = [p50_ns, p99_ns, p99_9_ns, max_ns, worst_ns].map(us);
+        table.row([name.to_owned()].into_iter().chain(values).chain([end.to_owned()]));
     }
     table
 }

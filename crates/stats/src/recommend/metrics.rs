@@ -1,4 +1,6 @@
-use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic, nearest};
+use preemptlab_model::{
+    Direction, Distribution, MetricName, Probe, Statistic, WakeupPart, nearest,
+};
 
 use crate::Comparison;
 
@@ -22,7 +24,7 @@ pub struct MetricKind {
         None => "; the".to_owned(),
     },
     known.join(", "),
-    if matches!(MetricName::from(name.as_str()), MetricName::Of(Distribution::Bound, _)) { " (only cells that were measured at every instant have it: in virtual time, by this preemptlab)" } else { "" },
+    where_found(name),
 )]
 pub struct UnknownMetric {
     /// Name that was asked for.
@@ -31,6 +33,18 @@ pub struct UnknownMetric {
     pub nearest: Option<String>,
     /// Known names.
     pub known: Vec<String>,
+}
+
+/// Says which cells have a metric that not all have, to follow the list of those that there are.
+fn where_found(name: &str) -> &'static str {
+    if WakeupPart::ALL.iter().any(|part| name.starts_with(part.as_str())) {
+        " (only cells with a real-time probe have it, in virtual time, in recordings by this preemptlab; `explain` \
+          computes it anew of one cell)"
+    } else if matches!(MetricName::from(name), MetricName::Of(Distribution::Bound, _)) {
+        " (only cells that were measured at every instant have it: in virtual time, by this preemptlab)"
+    } else {
+        ""
+    }
 }
 
 /// Returns every metric of a comparison in every unit that it has, in the order in which the
@@ -108,6 +122,10 @@ mod tests {
         let known = kinds(&["wakeup.fifo.max", "wakeup.other.max", "latency.p99.9", "throughput"]);
         let found = |name: &str| find(&known, name).map(|kinds| kinds[0].name.to_string());
         assert_eq!(found("wakeup.max").unwrap(), "wakeup.fifo.max");
+        for part in ["wakeup.irq.p99", "wakeup.user"] {
+            let error = found(part).unwrap_err().to_string();
+            assert!(error.contains("only cells with a real-time probe have it"), "{error}");
+        }
         assert_eq!(found("wakeup.other.max").unwrap(), "wakeup.other.max");
         assert_eq!(found("latency.p99.9").unwrap(), "latency.p99.9");
         let error = found("wakeup.maxx").unwrap_err();
