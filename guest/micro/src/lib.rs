@@ -6,6 +6,10 @@
 //!   `name operations`.
 //! - With `module` as its last argument it has the benchmarks of the module `preemptlab_micro`
 //!   (`kmod/micro`) executed instead, which do what no program may do, and prints the module's lines.
+//! - `micro between CPU OTHER` measures what two CPUs do for each other, and prints `name operations ns_min
+//!   ns_quartile ns_median`, or `name error ERRNO` where the kernel refuses.
+//! - `micro gaps CPU` spins, and prints `span NS` and then for each gap `stolen NS`, `own NS` where this kernel
+//!   took it, or `preempted NS` where another thread had the CPU.
 //!
 //! Prices are fitted on these benchmarks, so that no workload of preemptlab may be among them: what a
 //! workload takes is what the prices have to predict.
@@ -15,13 +19,16 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod between;
 mod calls;
 mod compute;
+mod gaps;
 mod list;
 mod memory;
 mod meter;
 mod module;
 mod pairs;
+mod partner;
 mod place;
 mod processes;
 mod programs;
@@ -33,7 +40,9 @@ use alloc::{
 };
 use core::panic::PanicInfo;
 
+use linux_raw_sys::general::{__NR_setitimer, ITIMER_REAL, itimerval, timeval};
 use preemptlab_sys::{
+    arch::syscall,
     file::{self, say},
     kernel,
 };
@@ -51,11 +60,16 @@ const FAILED: i32 = 2;
 /// Longer than any command line of the program.
 const ARGUMENTS_BYTES_MAX: usize = 4096;
 
+/// What is measured between two CPUs, or of one that spins, takes a few seconds at most.
+const SECONDS_MAX: i64 = 60;
+
 /// Does what the command line says.
 pub fn run() -> ! {
-    let lines = arguments().and_then(|(purpose, place)| match place {
-        Place::Program => all(purpose),
-        Place::Kernel => module::all(purpose),
+    let lines = arguments().and_then(|wanted| match wanted {
+        Wanted::Benchmarks(purpose, Place::Program) => all(purpose),
+        Wanted::Benchmarks(purpose, Place::Kernel) => module::all(purpose),
+        Wanted::Between(cpu, other) => bounded().and_then(|()| between::all(cpu, other)),
+        Wanted::Gaps(cpu) => bounded().and_then(|()| gaps::all(cpu)),
     });
     match lines {
         Ok(lines) => {
@@ -84,7 +98,7 @@ fn all(purpose: Purpose) -> Result<String, String> {
         let failed = |errno: Errno| format!("{name}: error {}", errno.raw_os_error());
         run(&mut meter, *operations).map_err(failed)?;
         lines += &match meter.take() {
-            Some(Spread { min_ns, quartile_ns }) => {
+            Some(Spread { min_ns, quartile_ns, .. }) => {
                 format!("{name} {operations} {min_ns} {quartile_ns}\n")
             }
             None => format!("{name} {operations}\n"),
@@ -102,19 +116,37 @@ enum Place {
     Kernel,
 }
 
+/// What the command line asks for.
+enum Wanted {
+    /// The benchmarks of one CPU.
+    Benchmarks(Purpose, Place),
+    /// Those between two CPUs.
+    Between(usize, usize),
+    /// The gaps in the time of a CPU.
+    Gaps(usize),
+}
+
 /// Reads the command line, which `_start` does not hand on.
-fn arguments() -> Result<(Purpose, Place), String> {
-    let usage = || "usage: micro time CPU [module] | micro count [module]".to_string();
+fn arguments() -> Result<Wanted, String> {
+    let usage = || {
+        "usage: micro time CPU [module] | micro count [module] | micro between CPU OTHER | \
+         micro gaps CPU"
+            .to_string()
+    };
     let bytes = file::read("/proc/self/cmdline", ARGUMENTS_BYTES_MAX).map_err(|_| usage())?;
     let text = core::str::from_utf8(&bytes).map_err(|_| usage())?;
     let mut arguments = text.split_terminator('\0').skip(1);
+    let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or_else(usage);
     let purpose = match arguments.next() {
         Some("time") => {
-            let cpu = arguments.next().and_then(|cpu| cpu.parse().ok()).ok_or_else(usage)?;
-            stay_on(cpu)?;
+            stay_on(number(arguments.next())?)?;
             Purpose::Time
         }
         Some("count") => Purpose::Count,
+        Some("between") => {
+            return Ok(Wanted::Between(number(arguments.next())?, number(arguments.next())?));
+        }
+        Some("gaps") => return Ok(Wanted::Gaps(number(arguments.next())?)),
         _ => return Err(usage()),
     };
     let place = match (arguments.next(), arguments.next()) {
@@ -126,7 +158,19 @@ fn arguments() -> Result<(Purpose, Place), String> {
         // The module measures nothing for a program that may be moved to another CPU.
         stay_on(0)?;
     }
-    Ok((purpose, place))
+    Ok(Wanted::Benchmarks(purpose, place))
+}
+
+/// Has a signal end the process if it is still there after [`SECONDS_MAX`]: one of two threads that wait for each
+/// other may have failed.
+fn bounded() -> Result<(), String> {
+    let (never, last) =
+        (timeval { tv_sec: 0, tv_usec: 0 }, timeval { tv_sec: SECONDS_MAX, tv_usec: 0 });
+    let once = itimerval { it_interval: never, it_value: last };
+    let arguments = [ITIMER_REAL as usize, (&raw const once).addr(), 0, 0];
+    // SAFETY: the kernel reads the time.
+    let set = unsafe { syscall(__NR_setitimer, arguments) };
+    set.map(drop).map_err(|errno| format!("no timer can be set: error {}", errno.raw_os_error()))
 }
 
 /// Keeps the process on a CPU.

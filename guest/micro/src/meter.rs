@@ -27,6 +27,17 @@ pub struct Spread {
     pub min_ns: u64,
     /// A quarter was shorter.
     pub quartile_ns: u64,
+    /// A half was shorter.
+    pub median_ns: u64,
+}
+
+impl Spread {
+    /// Returns the spread of times, of which there is at least one.
+    pub fn of(mut times: Vec<u64>) -> Self {
+        times.sort_unstable();
+        let [quartile_ns, median_ns] = [4, 2].map(|part| times[times.len() / part]);
+        Self { min_ns: times[0], quartile_ns, median_ns }
+    }
 }
 
 /// Executes repetitions.
@@ -60,9 +71,7 @@ impl Meter {
                     operations()?;
                     times.push(now_ns() - begun_ns);
                 }
-                times.sort_unstable();
-                self.spread =
-                    Some(Spread { min_ns: times[0], quartile_ns: times[REPETITIONS / 4] });
+                self.spread = Some(Spread::of(times));
             }
         }
         Ok(())

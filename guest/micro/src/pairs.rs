@@ -115,12 +115,14 @@ pub fn futexes(meter: &mut Meter, times: u32) -> io::Result<()> {
     measured
 }
 
-fn wake(word: &AtomicU32) -> io::Result<()> {
+/// Sets a word, and wakes who sleeps on it.
+pub fn wake(word: &AtomicU32) -> io::Result<()> {
     word.store(1, SeqCst);
     futex::wake(word, futex::Flags::empty(), 1).map(drop)
 }
 
-fn sleep_on(word: &AtomicU32) -> io::Result<()> {
+/// Sleeps until a word is set, and clears it.
+pub fn sleep_on(word: &AtomicU32) -> io::Result<()> {
     while word.swap(0, SeqCst) == 0 {
         match futex::wait(word, futex::Flags::empty(), 0, None) {
             Ok(()) | Err(io::Errno::AGAIN | io::Errno::INTR) => {}

@@ -1,4 +1,4 @@
-//! The CPU that everything is measured on.
+//! The CPU that something is measured on.
 
 use rustix::{
     io::{self, Errno},
@@ -12,6 +12,14 @@ pub fn stay_on(number: usize) -> io::Result<()> {
     let count = allowed.count() as usize;
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
     let cpu = cpus.nth(number.checked_rem(count).ok_or(Errno::INVAL)?).ok_or(Errno::INVAL)?;
+    stay_at(cpu)
+}
+
+/// Keeps the calling thread, and what it starts, on the CPU of this number.
+pub fn stay_at(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(Errno::INVAL);
+    }
     let mut one = CpuSet::new();
     one.set(cpu);
     sched_setaffinity(None, &one)
