@@ -25,6 +25,7 @@ mod turnstile;
 use std::fs::File;
 
 use preemptlab_model::{BackendKind, CellInputs, Digest, FailureCause, SnapshotInputs};
+use preemptlab_protocol::prices::Prices;
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
 
 pub use crate::{
@@ -78,24 +79,45 @@ impl Vm {
     ///
     /// [`Stop`].
     pub fn count(&self, cell: &CellInputs, out: &File, cancel: &Cancel) -> Result<Execution, Stop> {
-        self.execute_for(cell, Some(Wanted::Counts(out)), cancel)
+        self.execute_from(&cell.snapshot, cell, Some(Wanted::Counts(out)), cancel)
     }
 
-    fn execute_for(
+    /// Executes one cell with other prices than its own. It is forked from its own boot, which pays no prices, so
+    /// that no prices need a boot of theirs.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop`].
+    pub fn execute_priced(
         &self,
+        cell: &CellInputs,
+        prices: &Prices,
+        cancel: &Cancel,
+    ) -> Result<Execution, Stop> {
+        let mut priced = cell.clone();
+        if let Some(pricing) = &mut priced.snapshot.machine.prices {
+            pricing.of.prices = prices.clone();
+        }
+        self.execute_from(&cell.snapshot, &priced, None, cancel)
+    }
+
+    /// Executes a cell that is forked from a boot.
+    fn execute_from(
+        &self,
+        boot: &SnapshotInputs,
         cell: &CellInputs,
         wanted: Option<Wanted<'_>>,
         cancel: &Cancel,
     ) -> Result<Execution, Stop> {
-        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
+        let snapshot = self.snapshot(boot, cancel)?;
         match cell::execute(&self.config, cell, &snapshot, wanted, cancel) {
             Ok(execution) => return Ok(execution),
             Err(Trouble::Stop(stop)) => return Err(stop),
             Err(Trouble::Unloadable(_)) => {
-                self.snapshots.discard(cell.snapshot.id(), &snapshot)?;
+                self.snapshots.discard(boot.id(), &snapshot)?;
             }
         }
-        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
+        let snapshot = self.snapshot(boot, cancel)?;
         let again = cell::execute(&self.config, cell, &snapshot, wanted, cancel);
         again.map_err(|trouble| match trouble {
             Trouble::Stop(stop) => stop,
@@ -117,7 +139,7 @@ impl Backend for Vm {
         tracing: Option<Tracing<'_>>,
         cancel: &Cancel,
     ) -> Result<Execution, Stop> {
-        self.execute_for(cell, tracing.map(Wanted::Trace), cancel)
+        self.execute_from(&cell.snapshot, cell, tracing.map(Wanted::Trace), cancel)
     }
 }
 

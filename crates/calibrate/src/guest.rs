@@ -1,4 +1,5 @@
-//! The cell in which the instructions of the benchmarks are counted.
+//! The cells of a calibration: one in which the instructions of the benchmarks are counted, and one in which two
+//! CPUs do what they do for each other.
 
 use preemptlab_experiment::{CostSource, Experiment, definition};
 use preemptlab_files::{Files, Folders, Node};
@@ -9,11 +10,11 @@ use preemptlab_protocol::{
 };
 use preemptlab_workload::{Folder, Workload};
 
-use crate::{CalibrateError, Counted, MODULE, Place};
+use crate::{CalibrateError, Counted, MODULE, PairPass, Place};
 
 /// An experiment of one cell, which executes the program of benchmarks.
 #[derive(Clone, Debug)]
-pub struct CountingCell {
+pub struct MicroCell {
     /// The experiment.
     pub experiment: Experiment,
     /// The folder that holds the program.
@@ -58,27 +59,43 @@ from = "micro.real"
 /// # Panics
 ///
 /// Never: its texts are tested.
-pub fn counting_cell(program: &[u8], place: Place) -> CountingCell {
+pub fn counting_cell(program: &[u8], place: Place) -> MicroCell {
+    let (arguments, modules) = match place {
+        Place::Program => (r#""count""#, None),
+        Place::Kernel => (r#""count", "module""#, Some(MODULE.to_owned())),
+    };
+    let mut cell = micro_cell(program, arguments);
+    cell.experiment.machine.modules.extend(modules);
+    cell
+}
+
+/// Lays out the cell in which two CPUs do for each other what is measured between two of the machine. All its
+/// instructions take the same time, so that its boot is the same for every calibration.
+///
+/// # Panics
+///
+/// Never: its texts are tested.
+pub fn pair_cell(program: &[u8]) -> MicroCell {
+    let mut cell = micro_cell(program, r#""between", "0", "1""#);
+    cell.experiment.factors.cpus = vec![2];
+    cell
+}
+
+/// Lays out a cell of one CPU that executes the program with arguments.
+fn micro_cell(program: &[u8], arguments: &str) -> MicroCell {
     let mut files = Files::default();
     let node = Node::File { executable: true, bytes: program.to_vec() };
     files.insert("micro", node).expect("a program is a file");
-    let arguments = match place {
-        Place::Program => r#""count""#,
-        Place::Kernel => r#""count", "module""#,
-    };
     let definition = definition(&DEFINITION.replace("ARGUMENTS", arguments));
     let definition = definition.expect("the definition is sound");
     let mut experiment = Experiment::parse(EXPERIMENT).expect("the experiment is sound");
     experiment.machine.arch = Arch::HOST;
     experiment.machine.prices = CostSource::Profile(Box::new(equal_prices()));
-    if place == Place::Kernel {
-        experiment.machine.modules.push(MODULE.to_owned());
-    }
     let folder = Folder::with_content(files.digest(), definition);
     for workload in experiment.workload.values_mut() {
         *workload = Workload::Folder(folder.clone());
     }
-    CountingCell { experiment, folders: Folders::from([(files.digest(), files)]) }
+    MicroCell { experiment, folders: Folders::from([(files.digest(), files)]) }
 }
 
 /// Returns a profile with which all instructions take the same time. The machine of a cell with prices hides
@@ -106,16 +123,32 @@ impl Counted {
     ///
     /// When the program did not come to its end.
     pub fn read(message: &Message, counts: &str) -> Result<Self, CalibrateError> {
-        let probe = match message {
-            Message::Done(report) => report.probes.first(),
-            Message::Failed(failure) => return Err(CalibrateError::Guest(failure.reason.clone())),
-            Message::Ready(_) => None,
-        };
-        let probe = probe.ok_or_else(|| CalibrateError::Guest("it says nothing".to_owned()))?;
-        if probe.exit != Exit::Code(0) {
-            return Err(CalibrateError::Guest(probe.stderr.trim().to_owned()));
-        }
-        Self::parse(&probe.stdout, counts)
+        Self::parse(printed(message)?, counts)
+    }
+}
+
+impl PairPass {
+    /// Reads the end of the cell of two CPUs.
+    ///
+    /// # Errors
+    ///
+    /// When the program did not come to its end.
+    pub fn read(message: &Message) -> Result<Self, CalibrateError> {
+        Self::parse(printed(message)?)
+    }
+}
+
+/// Returns what the program has printed in a guest.
+fn printed(message: &Message) -> Result<&str, CalibrateError> {
+    let probe = match message {
+        Message::Done(report) => report.probes.first(),
+        Message::Failed(failure) => return Err(CalibrateError::Guest(failure.reason.clone())),
+        Message::Ready(_) => None,
+    };
+    let probe = probe.ok_or_else(|| CalibrateError::Guest("it says nothing".to_owned()))?;
+    match probe.exit {
+        Exit::Code(0) => Ok(&probe.stdout),
+        _ => Err(CalibrateError::Guest(probe.stderr.trim().to_owned())),
     }
 }
 
@@ -127,12 +160,19 @@ mod tests {
     fn the_cell_is_one_experiment() {
         for (place, modules) in [(Place::Program, &[][..]), (Place::Kernel, &["preemptlab_micro"])]
         {
-            let CountingCell { experiment, folders } = counting_cell(b"\x7fELF", place);
+            let MicroCell { experiment, folders } = counting_cell(b"\x7fELF", place);
             let [(sha256, files)] = folders.iter().collect::<Vec<_>>()[..] else { panic!() };
             assert_eq!(experiment.workload["micro"].files_sha256(), Some(*sha256));
             assert_eq!(files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["micro"]);
             assert_eq!(experiment.machine.modules, modules);
             experiment.check_again().unwrap();
         }
+    }
+
+    #[test]
+    fn the_cell_of_two_cpus_has_two() {
+        let MicroCell { experiment, .. } = pair_cell(b"\x7fELF");
+        assert_eq!(experiment.factors.cpus, [2]);
+        experiment.check_again().unwrap();
     }
 }

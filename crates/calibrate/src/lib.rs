@@ -5,6 +5,9 @@
 //! the counts come nearest to the times. Some benchmarks are held out of the fit, to tell how well prices
 //! predict benchmarks to which they were not fitted.
 //!
+//! What takes two CPUs is measured between two of the machine, and executed in a guest of two CPUs in virtual
+//! time: the price of an interrupt of another CPU and that of the halt are those with which both take as long.
+//!
 //! A module (`kmod/micro`) executes the privileged benchmarks. The same program asks it for its lines.
 //!
 //! Prices are fitted in floating point; only integers leave this crate in a profile.
@@ -12,24 +15,32 @@
 mod arch;
 mod counted;
 mod error;
+mod exchange;
 mod fit;
+mod gaps;
 mod guest;
 mod held_out;
 mod line;
 mod machine;
 mod module;
 mod outcome;
+mod pair;
 mod price;
 mod profile;
 mod program;
+mod solve;
 mod times;
 
 pub use counted::Counted;
 pub use error::CalibrateError;
-pub use guest::{CountingCell, counting_cell};
+pub use exchange::{Exchange, Exchanged, PairPass, PairTimes, Spread};
+pub use gaps::{Gaps, LENGTHS, SHARE_MAX, Stolen};
+pub use guest::{MicroCell, counting_cell, pair_cell};
 pub use held_out::{COLD, HELD_OUT, TIMED_ALONE};
 pub use machine::Machine;
 pub use module::{Loaded, Loader, MODULE, ThisKernel, build_tree};
-pub use outcome::{Calibration, Errors, PricedClass, Residual, calibrate};
-pub use program::{Passes, Place, measure};
+pub use outcome::{Calibration, Errors, Found, PricedClass, Residual, calibrate};
+pub use pair::{Cpus, OneCpu, Pair};
+pub use program::{Passes, Place, Program};
+pub use solve::{Compared, Figures, Solution, Unsolved, solve};
 pub use times::{Pass, Time, Times};

@@ -40,8 +40,19 @@ pub struct PricedClass {
     pub price: Price,
     /// The largest share of the time of a fitted benchmark that it has.
     pub share: f64,
-    /// Whether a benchmark determined it; otherwise it is assumed.
-    pub determined: bool,
+    /// Where it comes from.
+    pub found: Found,
+}
+
+/// Source of a price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is fitted to the benchmarks.
+    Fitted,
+    /// It follows from what two CPUs do for each other.
+    Solved,
+    /// No benchmark determines it.
+    Assumed,
 }
 
 /// Time of a benchmark on the machine and by the prices.
@@ -92,8 +103,32 @@ impl Calibration {
 
     /// Returns the classes that no benchmark determined.
     pub fn undetermined(&self) -> Vec<Class> {
-        let undetermined = self.classes.iter().filter(|class| !class.determined);
+        let undetermined = self.classes.iter().filter(|class| class.found == Found::Assumed);
         undetermined.map(|class| class.class).collect()
+    }
+
+    /// Returns the time of an instruction of a class, in nanoseconds.
+    pub fn cost_ns(&self, class: Class) -> f64 {
+        let priced = self.classes.iter().find(|priced| priced.class == class);
+        priced.map_or_else(|| priors()[class.index()], |priced| priced.cost_ns)
+    }
+
+    /// Takes the costs that two CPUs told, in nanoseconds.
+    #[must_use]
+    pub fn with_solved(mut self, costs_ns: &[(Class, f64)]) -> Self {
+        for (class, cost_ns) in costs_ns {
+            for priced in self.classes.iter_mut().filter(|priced| priced.class == *class) {
+                priced.cost_ns = *cost_ns;
+                priced.price = price(*cost_ns);
+                priced.found = Found::Solved;
+            }
+        }
+        let solved = |class: Class| self.classes.iter().find(|priced| priced.class == class);
+        self.prices = Prices::new(|class| match solved(class) {
+            Some(priced) => priced.price,
+            None => self.prices.of(class),
+        });
+        self
     }
 }
 
@@ -129,7 +164,7 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
         cost_ns: costs[class.index()],
         price: price_of(*class),
         share: shares[class.index()],
-        determined: free.contains(class),
+        found: if free.contains(class) { Found::Fitted } else { Found::Assumed },
     });
     let residuals = times.iter().map(|(name, machine_ns)| Residual {
         name: (*name).to_owned(),

@@ -5,6 +5,7 @@
 //! with all others.
 
 use std::{
+    fs::File,
     io::{self, Write},
     os::fd::AsRawFd,
     process::{Command, Stdio},
@@ -14,13 +15,16 @@ use std::{
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::{CalibrateError, Pass, Times};
+use crate::{CalibrateError, Gaps, Pair, PairPass, PairTimes, Pass, Stolen, Times};
 
 /// Passes of a steady machine.
 const PASSES_MIN: usize = 8;
 
 /// Passes after which a machine is not steady. A pass takes about a second.
 const PASSES_MAX: usize = 60;
+
+/// Passes after which what takes two CPUs is not steady.
+const PAIR_PASSES_MAX: usize = 24;
 
 /// Where benchmarks are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,47 +49,36 @@ pub struct Passes {
 }
 
 impl Passes {
-    fn of(times: &Times) -> Self {
-        let (done, differing) = (times.passes(), times.differing().len());
+    fn of(done: usize, most: usize, differing: usize) -> Self {
         let further = usize::from(differing > 0);
-        Self {
-            done,
-            expected: (done + further).clamp(PASSES_MIN, PASSES_MAX),
-            most: PASSES_MAX,
-            differing,
-        }
+        Self { done, expected: (done + further).clamp(PASSES_MIN, most), most, differing }
     }
 }
 
-/// Executes the program of benchmarks again and again, on one CPU after the other, until its times come
-/// again, or have not for too long. Tells after each pass how many are done, and how many may follow.
-///
-/// # Errors
-///
-/// When the program cannot be executed, or the user cancels.
-pub fn measure(
-    program: &[u8],
-    place: Place,
-    is_cancelled: &AtomicBool,
-    on_pass: impl Fn(Passes),
-) -> Result<Times, CalibrateError> {
-    let file = memfd_create("micro", MemfdFlags::CLOEXEC).map_err(io::Error::from);
-    let mut file: std::fs::File = file.map_err(CalibrateError::Program)?.into();
-    file.write_all(program).map_err(CalibrateError::Program)?;
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut times = Times::default();
-    while times.passes() < PASSES_MIN
-        || (times.passes() < PASSES_MAX && !times.differing().is_empty())
-    {
-        // Both halves have been on each CPU.
-        let cpu = times.passes() / 2 % cpus;
-        let mut command = Command::new(&path);
-        command.args(["time", &cpu.to_string()]);
-        if place == Place::Kernel {
-            command.arg("module");
-        }
-        command.env_clear().stdin(Stdio::null());
+/// The program of benchmarks, as this machine executes it.
+pub struct Program(File);
+
+impl Program {
+    /// Opens the program, which then needs no file system.
+    ///
+    /// # Errors
+    ///
+    /// [`CalibrateError::Program`]
+    pub fn open(program: &[u8]) -> Result<Self, CalibrateError> {
+        let file = memfd_create("micro", MemfdFlags::CLOEXEC).map_err(io::Error::from);
+        let mut file: File = file.map_err(CalibrateError::Program)?.into();
+        file.write_all(program).map_err(CalibrateError::Program)?;
+        Ok(Self(file))
+    }
+
+    /// Executes it once, and returns its output.
+    fn execute(
+        &self,
+        arguments: &[&str],
+        is_cancelled: &AtomicBool,
+    ) -> Result<String, CalibrateError> {
+        let mut command = Command::new(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
+        command.args(arguments).env_clear().stdin(Stdio::null());
         let output = command.output().map_err(CalibrateError::Program)?;
         if is_cancelled.load(Ordering::Relaxed) {
             return Err(CalibrateError::Interrupted);
@@ -94,8 +87,84 @@ pub fn measure(
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(CalibrateError::Failed(format!("{}{}", said, output.status)));
         }
-        times.add(Pass::parse(&String::from_utf8_lossy(&output.stdout))?);
-        on_pass(Passes::of(&times));
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
-    Ok(times)
+
+    /// Executes the benchmarks of one CPU again and again, on one CPU after the other, until their times come
+    /// again, or have not for too long. Tells after each pass how many are done, and how many may follow.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be executed, or the user cancels.
+    pub fn measure(
+        &self,
+        place: Place,
+        is_cancelled: &AtomicBool,
+        on_pass: impl Fn(Passes),
+    ) -> Result<Times, CalibrateError> {
+        let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let mut times = Times::default();
+        while times.passes() < PASSES_MIN
+            || (times.passes() < PASSES_MAX && !times.differing().is_empty())
+        {
+            // Both halves have been on each CPU.
+            let cpu = (times.passes() / 2 % cpus).to_string();
+            let mut arguments = vec!["time", &cpu];
+            if place == Place::Kernel {
+                arguments.push("module");
+            }
+            times.add(Pass::parse(&self.execute(&arguments, is_cancelled)?)?);
+            on_pass(Passes::of(times.passes(), PASSES_MAX, times.differing().len()));
+        }
+        Ok(times)
+    }
+
+    /// Executes the benchmarks between two CPUs again and again, until their times come again, or have not for too
+    /// long, and in each pass observes the gaps in the time of one of them. Each half of the passes begins on
+    /// each of both.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be executed, or the user cancels.
+    pub fn measure_two(
+        &self,
+        pair: Pair,
+        is_cancelled: &AtomicBool,
+        on_pass: impl Fn(Passes),
+    ) -> Result<(PairTimes, Stolen), CalibrateError> {
+        let (mut times, mut spans) = (PairTimes::default(), Vec::new());
+        while times.passes() < PASSES_MIN
+            || (times.passes() < PAIR_PASSES_MAX && times.differing() > 0)
+        {
+            let mut cpus = [pair.cpu, pair.other].map(|cpu| cpu.to_string());
+            if times.passes() / 2 % 2 == 1 {
+                cpus.reverse();
+            }
+            let [cpu, other] = &cpus;
+            let between = self.execute(&["between", cpu, other], is_cancelled)?;
+            times.add(PairPass::parse(&between)?);
+            spans.push(Gaps::parse(&self.execute(&["gaps", cpu], is_cancelled)?)?);
+            on_pass(Passes::of(times.passes(), PAIR_PASSES_MAX, times.differing()));
+        }
+        Ok((times, Stolen::of(&spans)))
+    }
+
+    /// Observes the gaps in the time of one CPU.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be executed, or the user cancels.
+    pub fn measure_gaps(
+        &self,
+        cpu: usize,
+        is_cancelled: &AtomicBool,
+        on_pass: impl Fn(Passes),
+    ) -> Result<Stolen, CalibrateError> {
+        let mut spans = Vec::new();
+        while spans.len() < PASSES_MIN {
+            spans.push(Gaps::parse(&self.execute(&["gaps", &cpu.to_string()], is_cancelled)?)?);
+            on_pass(Passes::of(spans.len(), PASSES_MIN, 0));
+        }
+        Ok(Stolen::of(&spans))
+    }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use preemptlab_calibrate::{
-    CalibrateError, Calibration, Counted, Pass, PricedClass, Times, calibrate,
+    CalibrateError, Calibration, Counted, Found, Pass, PricedClass, Times, calibrate,
 };
 use preemptlab_protocol::{counts::Counts, prices::Class};
 
@@ -78,7 +78,7 @@ fn what_instructions_cost_is_found_again() {
     for class in EXECUTED {
         let found = of(&calibration, class);
         let ratio = found.cost_ns / cost_ns(class);
-        assert!(found.determined, "{class}");
+        assert_eq!(found.found, Found::Fitted, "{class}");
         assert!((0.9..1.1).contains(&ratio), "{class}: {} is {ratio} of what it is", found.cost_ns);
     }
     let errors = calibration.errors(false);

@@ -14,17 +14,21 @@ use std::{
 
 use common::Desk;
 use preemptlab_calibrate::{
-    COLD, Counted, CountingCell, MODULE, Place, TIMED_ALONE, counting_cell,
+    COLD, Counted, Exchange, MODULE, MicroCell, PairPass, Place, TIMED_ALONE, counting_cell,
+    pair_cell,
 };
 use preemptlab_lab::{Preparation, Prepared};
 use preemptlab_model::Arch;
-use preemptlab_protocol::{Message, prices::Class};
+use preemptlab_protocol::{
+    Message,
+    prices::{Class, Price, Prices},
+};
 use preemptlab_provision::{MICRO, Options, Provision, Store};
 use preemptlab_runner::Cancel;
 use rustix::process::{Pid, Signal, kill_process};
 
 fn prepared(place: Place) -> Prepared {
-    let CountingCell { experiment, folders } = counting_cell(MICRO, place);
+    let MicroCell { experiment, folders } = counting_cell(MICRO, place);
     let store = Store::open(common::lasting_store()).unwrap();
     let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
     Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap()
@@ -127,6 +131,46 @@ fn what_the_module_executes_is_counted_and_always_the_same() {
     }
     let second = count(&prepared, &folder.path().join("second"));
     assert_eq!(second, first);
+}
+
+/// Returns the figures of two CPUs of a guest with these prices, in nanoseconds: of the call of a busy CPU, and of the
+/// round trips by futex and by pipe.
+fn between(prices: &Prices) -> [f64; 3] {
+    let MicroCell { experiment, folders } = pair_cell(MICRO);
+    let store = Store::open(common::lasting_store()).unwrap();
+    let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
+    let prepared =
+        Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap();
+    let cell = prepared.manifest.plan.cells[0].inputs().unwrap();
+    let execution = prepared.vm().execute_priced(cell, prices, &Cancel::default()).unwrap();
+    let pass = PairPass::read(&execution.message).unwrap();
+    [Exchange::CallOther, Exchange::Futex, Exchange::Pipe]
+        .map(|exchange| pass.of(exchange).unwrap().quartile_ns)
+}
+
+#[test]
+fn what_two_cpus_do_for_each_other_follows_their_prices() {
+    let prices = |ipi_ns: u32, halt_ns: u32| {
+        Prices::new(|class| {
+            Price::try_from(match class {
+                Class::EntryIpi => ipi_ns * 256,
+                Class::Halt => halt_ns * 256,
+                _ => 64,
+            })
+            .unwrap()
+        })
+    };
+    let base = between(&prices(1_000, 1));
+    assert_eq!(between(&prices(1_000, 1)), base);
+    let [call_ns, futex_ns, pipe_ns] = base;
+    // A call has one interrupt; the sender waits for it.
+    let dear = between(&prices(7_500, 1));
+    assert!((dear[0] - call_ns - 6_500.0).abs() < 500.0, "{base:?}, {dear:?}");
+    assert!(dear[1] > futex_ns + 6_500.0 && dear[2] > pipe_ns + 6_500.0, "{base:?}, {dear:?}");
+    // A halt takes longer than what the other CPU does meanwhile.
+    let slow = between(&prices(1_000, 30_000));
+    assert!((slow[0] - call_ns).abs() < 100.0, "{base:?}, {slow:?}");
+    assert!(slow[1] > futex_ns + 20_000.0 && slow[2] > pipe_ns + 20_000.0, "{base:?}, {slow:?}");
 }
 
 #[test]

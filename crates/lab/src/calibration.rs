@@ -6,8 +6,9 @@ use std::{
 };
 
 use preemptlab_calibrate::{
-    CalibrateError, Calibration, Counted, CountingCell, Loaded, MODULE, Machine, Place, ThisKernel,
-    Times, build_tree, counting_cell, measure,
+    CalibrateError, Calibration, Counted, Cpus, Figures, Loaded, MODULE, Machine, MicroCell,
+    OneCpu, Pair, PairPass, PairTimes, Place, Program, Solution, Stolen, ThisKernel, Times,
+    Unsolved, build_tree, counting_cell, pair_cell, solve,
 };
 use preemptlab_model::Arch;
 use preemptlab_provision::MICRO;
@@ -22,10 +23,40 @@ pub struct Calibrated {
     pub calibration: Calibration,
     /// The machine.
     pub machine: Machine,
+    /// Time that something takes from its CPUs.
+    pub stolen: Stolen,
+    /// What two CPUs do for each other.
+    pub between: Between,
+}
+
+/// What two CPUs do for each other, as far as there are two.
+pub enum Between {
+    /// There is but one CPU.
+    OneCpu(OneCpu),
+    /// It was measured.
+    Measured {
+        /// The CPUs.
+        pair: Pair,
+        /// Its times on the machine.
+        times: PairTimes,
+        /// What they tell.
+        solution: Result<Solution, Unsolved>,
+    },
+}
+
+/// Times of the machine.
+struct Measured {
+    /// Of the benchmarks of one CPU.
+    times: Times,
+    /// Of two CPUs, where there are two.
+    between: Result<(Pair, PairTimes), OneCpu>,
+    stolen: Stolen,
+    machine: Machine,
 }
 
 /// Measures micro-benchmarks on this machine, counts their instructions in a guest, and fits prices; with a
-/// module also the privileged ones.
+/// module also the privileged ones. What two CPUs do for each other is measured, too, and executed in a guest of two
+/// CPUs until their prices are found.
 ///
 /// # Errors
 ///
@@ -39,9 +70,22 @@ pub fn calibrate(lab: &Lab<'_>, with_module: bool) -> Result<Calibrated> {
     if module.is_some() {
         counted = counted.with(count(lab, Place::Kernel)?);
     }
-    let (times, machine) = time(lab, module.as_deref())?;
-    let calibration = preemptlab_calibrate::calibrate(&times, &counted)?;
-    Ok(Calibrated { calibration, machine })
+    let Measured { times, between, stolen, machine } = time(lab, module.as_deref())?;
+    let mut calibration = preemptlab_calibrate::calibrate(&times, &counted)?;
+    let between = match between {
+        Ok((pair, times)) => {
+            let solution = match stolen.check() {
+                Ok(()) => between_cpus_of_a_guest(lab, &calibration, &times)?,
+                Err(too_much) => Err(too_much),
+            };
+            if let Ok(solution) = &solution {
+                calibration = calibration.with_solved(&solution.costs_ns);
+            }
+            Between::Measured { pair, times, solution }
+        }
+        Err(only) => Between::OneCpu(only),
+    };
+    Ok(Calibrated { calibration, machine, stolen, between })
 }
 
 /// Returns the release of this machine's kernel.
@@ -57,17 +101,16 @@ fn build(lab: &Lab<'_>, tree: &Path) -> Result<Vec<u8>> {
 }
 
 /// Measures the benchmarks on this machine, and those of the module where there is one.
-fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<(Times, Machine)> {
+fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<Measured> {
     let root = Path::new("/");
     let cancel = lab.watch.cancel()?;
+    let flag = cancel.flag();
     let watch = preemptlab_system::host::Watch::begin(root);
+    let program = Program::open(MICRO)?;
+    let told = |part| move |passes| lab.watch.on(Event::Calibrating { part, passes: Some(passes) });
     let measured = |place| {
         let part = Part::Time(place);
-        during(lab, part, || {
-            measure(MICRO, place, &cancel.flag(), |passes| {
-                lab.watch.on(Event::Calibrating { part, passes: Some(passes) });
-            })
-        })
+        during(lab, part, || program.measure(place, &flag, told(part)))
     };
     let mut times = measured(Place::Program)?;
     if let Some(module) = module {
@@ -76,19 +119,64 @@ fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<(Times, Machine)> {
         times = times.with(measured(Place::Kernel)?);
         loaded.unload()?;
     }
+    let (between, stolen) = match Cpus::of_this_process()? {
+        Cpus::Two(pair) => {
+            let part = Part::Between;
+            let measured = during(lab, part, || program.measure_two(pair, &flag, told(part)));
+            let (times, stolen) = measured?;
+            (Ok((pair, times)), stolen)
+        }
+        Cpus::One(only) => {
+            let part = Part::Gaps;
+            let measured = during(lab, part, || program.measure_gaps(only.cpu, &flag, told(part)));
+            (Err(only), measured?)
+        }
+    };
     let machine = Machine {
         processor: processor(root),
         release: Some(HostKernel::observe(root).release).filter(|release| !release.is_empty()),
         conditions: watch.end(root),
     };
     machine.check(&times)?;
-    Ok((times, machine))
+    Ok(Measured { times, between, stolen, machine })
+}
+
+/// Executes in a guest of two CPUs what was measured between two of this machine, until the prices are found
+/// with which it takes as long.
+///
+/// # Errors
+///
+/// When the user ends it. A guest that does not measure is a reason why no price is found.
+fn between_cpus_of_a_guest(
+    lab: &Lab<'_>,
+    calibration: &Calibration,
+    times: &PairTimes,
+) -> Result<Result<Solution, Unsolved>> {
+    let store = lab.open_store()?;
+    let MicroCell { experiment, folders } = pair_cell(MICRO);
+    let prepared = lab.provide(store, experiment.machine.arch, |provision| {
+        Ok(lab.preparation(provision).with_folders(&folders).resolve(experiment)?)
+    })?;
+    let cell = prepared.manifest.plan.cells.iter().find_map(|planned| planned.inputs());
+    let cell = cell.ok_or_else(|| Error::machine("the kernel of the guest cannot be had"))?;
+    let (vm, cancel) = (prepared.vm(), lab.watch.cancel()?);
+    let solution = during(lab, Part::Solve, || {
+        solve(calibration, &Figures::of_machine(times), |prices| {
+            let execution = vm.execute_priced(cell, prices, &cancel).map_err(stopped)?;
+            let pass = PairPass::read(&execution.message);
+            pass.map(|pass| Figures::of_guest(&pass)).map_err(Error::from)
+        })
+    });
+    match solution {
+        Err(error) if error.blame() == Blame::Interrupted => Err(error),
+        solution => Ok(solution.map_err(|error| Unsolved::Guest(error.to_string()))),
+    }
 }
 
 /// Counts the instructions of the benchmarks of a place in a guest.
 fn count(lab: &Lab<'_>, place: Place) -> Result<Counted> {
     let store = lab.open_store()?;
-    let CountingCell { experiment, folders } = counting_cell(MICRO, place);
+    let MicroCell { experiment, folders } = counting_cell(MICRO, place);
     let prepared = lab.provide(store, experiment.machine.arch, |provision| {
         Ok(lab.preparation(provision).with_folders(&folders).resolve(experiment)?)
     })?;

@@ -182,4 +182,10 @@ pub enum Part {
     Time(Place),
     /// Their instructions are counted in a guest.
     Count(Place),
+    /// What two CPUs do for each other is measured on this machine, and what is stolen from them.
+    Between,
+    /// What is stolen from the only CPU is measured.
+    Gaps,
+    /// A guest of two CPUs does the same in virtual time.
+    Solve,
 }

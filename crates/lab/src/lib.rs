@@ -34,7 +34,7 @@ mod wanted;
 mod workers;
 
 pub use budget::Budget;
-pub use calibration::{Calibrated, calibrate};
+pub use calibration::{Between, Calibrated, calibrate};
 pub use capsule::{Capsule, pack};
 pub use children::ended_when;
 pub use config::{Assignment, Config, Places};

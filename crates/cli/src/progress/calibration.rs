@@ -31,6 +31,9 @@ impl Measuring {
                 "counting the instructions of micro-benchmarks in a guest"
             }
             Part::Count(Place::Kernel) => "counting the instructions of the module in a guest",
+            Part::Between => "measuring between two CPUs of this machine",
+            Part::Gaps => "measuring what is stolen from a CPU of this machine",
+            Part::Solve => "executing the same between two CPUs of a guest",
         };
         let bar = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");

@@ -6,8 +6,11 @@ use std::{
 };
 
 use clap::Args;
-use preemptlab_calibrate::{COLD, Calibration, Errors, PricedClass};
-use preemptlab_lab::{Calibrated, Config, Lab, calibrate};
+use preemptlab_calibrate::{
+    COLD, Calibration, Compared, Errors, Exchange, Found, OneCpu, Pair, PairTimes, PricedClass,
+    Solution, Stolen, Unsolved,
+};
+use preemptlab_lab::{Between, Calibrated, Config, Lab, calibrate};
 use preemptlab_model::Name;
 use preemptlab_report::{Cell, Column, Table, Tone};
 
@@ -52,11 +55,19 @@ pub fn execute(args: &Calibrate, config: &Config, output: &Output) -> exit::Resu
         allow_build_scripts: args.allow_build_scripts,
         ..lab::here(config, None, &shown)
     };
-    let Calibrated { calibration, machine } = calibrate(&lab, args.root)?;
+    let Calibrated { calibration, machine, stolen, between } = calibrate(&lab, args.root)?;
     let profile = toml::to_string(&calibration.profile(name, machine.description()))
         .map_err(|error| exit::host(format!("the profile has no TOML form: {error}")))?;
     output.data(&residuals(&calibration).terminal(output.terminal()))?;
     output.data(&prices(&calibration).terminal(output.terminal()))?;
+    match &between {
+        Between::Measured { pair, times, solution } => {
+            output.data(&exchanges(*pair, times, &stolen).terminal(output.terminal()))?;
+            output.data(&compared(solution, &stolen).terminal(output.terminal()))?;
+        }
+        Between::OneCpu(only) => output.warning(skipped(*only)),
+    }
+    output.data(&gaps(&stolen).terminal(output.terminal()))?;
     writable::write(&args.out, profile.as_bytes(), output)?;
     output.note(format!("next: an experiment with `[machine] cost = \"{}\"`", args.out.display()));
     Ok(ExitCode::from(exit::OK))
@@ -120,10 +131,11 @@ fn prices(calibration: &Calibration) -> Table {
         Column::left(""),
     ];
     let mut table = Table::new("prices", columns);
-    for PricedClass { class, cost_ns, price, share, determined } in &calibration.classes {
-        let word = match determined {
-            true => Cell::default(),
-            false => Cell::new("assumed: no benchmark determines it", Tone::Faint),
+    for PricedClass { class, cost_ns, price, share, found } in &calibration.classes {
+        let word = match found {
+            Found::Fitted => Cell::default(),
+            Found::Solved => Cell::from("from what two CPUs do for each other"),
+            Found::Assumed => Cell::new("assumed: no benchmark determines it", Tone::Faint),
         };
         table.row([
             Cell::from(class.name()),
@@ -134,4 +146,209 @@ fn prices(calibration: &Calibration) -> Table {
         ]);
     }
     table
+}
+
+/// Names an exchange in words.
+fn words(exchange: Exchange) -> &'static str {
+    match exchange {
+        Exchange::Line => "a cache line from one CPU to the other",
+        Exchange::CallAlone => "membarrier, with no other CPU to call",
+        Exchange::CallOther => "membarrier, with a call of the other CPU and its answer",
+        Exchange::Futex => "a wakeup by futex there and one back",
+        Exchange::Pipe => "a wakeup by pipe there and one back",
+    }
+}
+
+/// Shows the times of what two CPUs do for each other.
+fn exchanges(pair: Pair, times: &PairTimes, stolen: &Stolen) -> Table {
+    let columns = [
+        Column::left("between two CPUs"),
+        Column::right("least").with_unit("ns"),
+        Column::right("quartile").with_unit("ns"),
+        Column::right("median").with_unit("ns"),
+        Column::left(""),
+    ];
+    let passes = times.passes();
+    let mut table = Table::new(format!("{pair} of this machine, {passes} passes"), columns);
+    for exchange in Exchange::ALL {
+        match times.of(exchange) {
+            Ok(exchanged) => {
+                let spread = exchanged.spread;
+                let word = match exchanged.is_steady() {
+                    true => Cell::default(),
+                    false => {
+                        let percent = exchanged.differ_percent;
+                        let words =
+                            format!("does not come again: two halves differ by {percent:.0}%");
+                        Cell::new(words, Tone::Faint)
+                    }
+                };
+                let ns = [spread.least_ns, spread.quartile_ns, spread.median_ns];
+                let [least, quartile, median] = ns.map(|ns| Cell::from(format!("{ns:.0}")));
+                table.row([Cell::from(words(exchange)), least, quartile, median, word]);
+            }
+            Err(errno) => {
+                let refused = Cell::new(format!("the kernel refuses: error {errno}"), Tone::Faint);
+                let none = || Cell::from("-");
+                table.row([Cell::from(words(exchange)), none(), none(), none(), refused]);
+            }
+        }
+    }
+    if stolen.is_shared() {
+        table.notes.push(format!(
+            "other programs had the CPUs for {:.0}% of the time, so these slept less than idle ones; end other \
+             programs and calibrate again",
+            stolen.preempted_share * 100.0
+        ));
+    }
+    table
+}
+
+/// Shows how near virtual time comes to what two CPUs do for each other, or why no price follows from it.
+fn compared(solution: &Result<Solution, Unsolved>, stolen: &Stolen) -> Table {
+    let columns = [
+        Column::left("between two CPUs"),
+        Column::right("machine").with_unit("ns"),
+        Column::right("assumed").with_unit("ns"),
+        Column::right("model").with_unit("ns"),
+        Column::right("ratio"),
+        Column::left(""),
+    ];
+    let mut table = Table::new("between two CPUs of this machine, and of a guest", columns);
+    let solution = match solution {
+        Ok(solution) => solution,
+        Err(unsolved) => {
+            let next = if stolen.is_too_much() {
+                "; end other programs, or calibrate when the host is idle"
+            } else {
+                ""
+            };
+            table.span(format!("no price follows from two CPUs: {unsolved}{next}"));
+            return table;
+        }
+    };
+    for Compared { exchange, machine_ns, assumed_ns, model_ns, fitted } in &solution.compared {
+        let ns = |ns: &Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.0}"));
+        let ratio = machine_ns.zip(*model_ns).map(|(machine_ns, model_ns)| model_ns / machine_ns);
+        let word = match fitted {
+            Some(class) => format!("fitted: gives {class}"),
+            None if *exchange == Exchange::Pipe => "held out".to_owned(),
+            None => "gives no price".to_owned(),
+        };
+        table.row([
+            Cell::from(words(*exchange)),
+            Cell::from(ns(machine_ns)),
+            Cell::from(ns(assumed_ns)),
+            Cell::from(ns(model_ns)),
+            Cell::from(ratio.map_or_else(|| "-".to_owned(), |ratio| format!("×{ratio:.2}"))),
+            Cell::from(word),
+        ]);
+    }
+    table.notes.push(
+        "machine: quartiles; assumed, model: virtual time before and after prices were found; the call counts \
+         beyond that of no other CPU"
+            .to_owned(),
+    );
+    table
+}
+
+/// Shows the gaps in the time of a thread that spins.
+fn gaps(stolen: &Stolen) -> Table {
+    let columns = [
+        Column::left("time that a spinning thread loses"),
+        Column::right("in a second"),
+        Column::right("mean").with_unit("us"),
+        Column::right("p10").with_unit("us"),
+        Column::right("p50").with_unit("us"),
+        Column::right("p90").with_unit("us"),
+        Column::right("p99").with_unit("us"),
+        Column::right("longest").with_unit("us"),
+    ];
+    let seconds = stolen.spun_ns as f64 / 1e9;
+    let mut table =
+        Table::new(format!("gaps beyond 1.5 us in {seconds:.1} s of spinning"), columns);
+    let us = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1}", ns / 1e3));
+    let quantiles = [0.1, 0.5, 0.9, 0.99, 1.0].map(|share| stolen.quantile_ns(share));
+    let row = [
+        "stolen: by a hypervisor, the firmware or an interrupt of a device".to_owned(),
+        format!("{:.0}", stolen.per_s),
+        us(stolen.mean_ns()),
+    ];
+    let quantiles = quantiles.map(|ns| us(ns.map(|ns| ns as f64)));
+    table.row(row.into_iter().chain(quantiles).map(Cell::from));
+    table.notes.push(format!(
+        "stolen time is {:.1}% of all; beside it the kernel's own ticks took {:.0} gaps in a second, and other \
+         threads had the CPU {}",
+        stolen.share * 100.0,
+        stolen.own_per_s,
+        match stolen.preempted {
+            0 => "never".to_owned(),
+            1 => "once".to_owned(),
+            times => format!("{times} times"),
+        }
+    ));
+    if let Some(lengths_ns) = stolen.lengths_ns() {
+        let lengths: Vec<String> = lengths_ns.iter().map(|ns| us(Some(*ns as f64))).collect();
+        table.notes.push(format!("sixteenths of them, by their means: {} us", lengths.join(", ")));
+    }
+    table
+}
+
+/// Says why nothing was measured between two CPUs, and what to do.
+fn skipped(OneCpu { cpu, online }: OneCpu) -> String {
+    let what =
+        "nothing is measured between two CPUs, and the prices of their interrupts stay assumed";
+    match online {
+        0 | 1 => format!(
+            "{what}: this machine has one CPU online; calibrate a machine with two, such as the one whose time you \
+             want"
+        ),
+        _ => format!(
+            "{what}: this process may use CPU {cpu} alone, of {online} that are online; next: \
+             taskset -c 0-{} preemptlab system calibrate",
+            online - 1
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_calibrate::PairPass;
+
+    use super::*;
+
+    #[test]
+    fn one_cpu_has_its_reason_and_the_next_command() {
+        let pinned = skipped(OneCpu { cpu: 3, online: 8 });
+        assert!(pinned.contains("may use CPU 3 alone, of 8 that are online"), "{pinned}");
+        assert!(pinned.ends_with("next: taskset -c 0-7 preemptlab system calibrate"), "{pinned}");
+        let small = skipped(OneCpu { cpu: 0, online: 1 });
+        assert!(small.contains("has one CPU online; calibrate a machine with two"), "{small}");
+    }
+
+    #[test]
+    fn what_was_not_measured_says_why() {
+        let mut times = PairTimes::default();
+        for futex_ns in [20_000, 30_000] {
+            let text = format!(
+                "line-transfer 100 4000 4000 4000\ncall-alone 1 300 300 300\ncall-other error 38\n\
+                 futex-between 1 {futex_ns} {futex_ns} {futex_ns}\npipe-between 1 9000 9000 9000\n"
+            );
+            times.add(PairPass::parse(&text).unwrap());
+        }
+        let stolen = Stolen::of(&[]);
+        let pair = Pair { cpu: 0, other: 2, one_core: false };
+        let table = exchanges(pair, &times, &stolen);
+        let printed = format!("{table:?}");
+        for said in [
+            "CPUs 0 and 2 of this machine, 2 passes",
+            "the kernel refuses: error 38",
+            "does not come again: two halves differ by 50%",
+        ] {
+            assert!(printed.contains(said), "{said}: {printed}");
+        }
+        let table = format!("{:?}", compared(&Err(Unsolved::Stolen(12)), &stolen));
+        let said = "no price follows from two CPUs: something takes 12% of the time of a CPU";
+        assert!(table.contains(said), "{table}");
+    }
 }
