@@ -30,7 +30,11 @@ impl MetricName {
     pub fn telling() -> impl Iterator<Item = Self> {
         let realtime =
             Probe::of_policy(true).flat_map(|probe| [Self::max_of(probe), Self::p99_of(probe)]);
-        let fair = Probe::of_policy(false).map(Self::p99_of);
+        let fair = Probe::of_policy(false).map(|probe| match probe.is_woken() {
+            true => Self::p99_of(probe),
+            // Of a loop's rounds, nearly all are undisturbed.
+            false => Self::max_of(probe),
+        });
         [Self::BOUND, Self::RESPONSE_P99].into_iter().chain(realtime).chain(fair)
     }
 
@@ -99,6 +103,10 @@ impl MetricName {
                 *statistic == Statistic::Quantile(99_000)
                     && !among.any(|other| *other == Self::BOUND)
             }
+            // Of a loop's rounds, nearly all are undisturbed.
+            Self::Of(Distribution::Probe(probe), statistic) if !probe.is_woken() => {
+                *statistic == Statistic::Max
+            }
             Self::Of(
                 Distribution::Probe(probe),
                 statistic @ (Statistic::Quantile(50_000 | 99_000) | Statistic::Max),
@@ -140,6 +148,8 @@ mod tests {
         let other = ["wakeup.other.p50", "wakeup.other.p99", "wakeup.other.max"];
         let latency = ["latency.p99.9", "latency.p99.999", "latency.worst"];
         assert_eq!(headline(&other), other);
+        let interruption = ["interruption.p50", "interruption.p99", "interruption.max"];
+        assert_eq!(headline(&interruption), &interruption[2..]);
         let sampled = [fifo, other].concat();
         assert_eq!(headline(&sampled), [&fifo[..], &other[..1]].concat());
         let all = [fifo, other, latency].concat();

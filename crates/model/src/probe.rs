@@ -20,6 +20,8 @@ pub enum Probe {
     Fifo,
     /// cyclictest under `SCHED_OTHER`.
     Other,
+    /// oslat under `SCHED_OTHER`.
+    Oslat,
 }
 
 /// Everything that is known of a probe before it measures.
@@ -56,7 +58,7 @@ pub enum Woken {
 
 impl Probe {
     /// The probes that there are. Of several that would do, the first is meant.
-    pub const ALL: [Self; 2] = [Self::Fifo, Self::Other];
+    pub const ALL: [Self; 3] = [Self::Fifo, Self::Other, Self::Oslat];
 
     /// Returns the probe's declaration.
     pub const fn declared(self) -> Declaration {
@@ -78,6 +80,16 @@ impl Probe {
                 meaning: "how late cyclictest ran after its timer was due, as an ordinary task (SCHED_OTHER)",
                 is_realtime: false,
                 ..Self::Fifo.declared()
+            },
+            Self::Oslat => Declaration {
+                name: "oslat",
+                distribution: "interruption",
+                title: "interruption",
+                meaning: "how long oslat, which only reads the clock in a loop, was kept from its next round, as an ordinary task (SCHED_OTHER)",
+                samples: "rounds",
+                program: "oslat",
+                is_realtime: false,
+                woken: Woken::None,
             },
         }
     }
@@ -167,6 +179,9 @@ mod tests {
         assert_eq!(of(&["/workload/servo", "/workload/xcyclictest"]), named("servo", false));
         assert_eq!(of(&["/player"]), named("player", true));
         assert_eq!(of(&["/workload/a-name-of-20-letters"]), named("a-name-of-20-le", false));
+        // No timer wakes it.
+        assert_eq!(of(&["/usr/bin/oslat", "/usr/bin/cyclictest"]), named("cyclictest", true));
+        assert_eq!(of(&["/usr/bin/oslat"]), named("oslat", false));
     }
 
     #[test]

@@ -88,7 +88,8 @@ pub fn beside(constraint: &Constraint, histograms: &[MachineHistogram]) -> Vec<S
     let Limit::Value(limit) = constraint.limit else { return Vec::new() };
     let is_upper = constraint.comparator.is_upper();
     let statistic = match constraint.metric.name.statistic() {
-        Some((Distribution::Probe(_) | Distribution::Bound, statistic)) if is_upper => statistic,
+        Some((Distribution::Bound, statistic)) if is_upper => statistic,
+        Some((Distribution::Probe(probe), statistic)) if is_upper && probe.is_woken() => statistic,
         _ => return Vec::new(),
     };
     let mut said = Vec::new();

@@ -21,6 +21,7 @@ enum Kind {
     Cyclictest,
     CyclictestHackbench,
     CyclictestKernel,
+    Oslat,
     StressNg,
     Sockperf,
     Pgbench,
@@ -59,6 +60,7 @@ impl<'de> Visitor<'de> for WorkloadVisitor {
                 Deserialize::deserialize(parameters).map(Workload::CyclictestKernel)
             }
             Kind::Cyclictest => Deserialize::deserialize(parameters).map(Workload::Cyclictest),
+            Kind::Oslat => Deserialize::deserialize(parameters).map(Workload::Oslat),
             Kind::Sockperf => Deserialize::deserialize(parameters).map(Workload::Sockperf),
             Kind::Pgbench => Deserialize::deserialize(parameters).map(Workload::Pgbench),
             Kind::StressNg => {

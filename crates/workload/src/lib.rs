@@ -20,6 +20,7 @@ mod histogram_file;
 mod kind;
 mod measurements;
 mod names;
+mod oslat;
 mod outcome;
 mod pgbench;
 mod pgbench_result;
@@ -52,6 +53,7 @@ pub use histogram_file::{
 };
 pub use measurements::{Latency, Measurements};
 pub use names::MetricNames;
+pub use oslat::Oslat;
 pub use pgbench::{Pgbench, PgbenchMode, PgbenchProtocol};
 use preemptlab_model::{Arch, CellInputs, Digest, PreemptMode, VirtualDuration};
 use preemptlab_protocol::{Command, FORMAT, Job, Report, Setting};
@@ -74,6 +76,8 @@ pub enum Workload {
     CyclictestKernel(CyclictestKernel),
     /// cyclictest alone, or beside stress-ng.
     Cyclictest(CyclictestLoad),
+    /// oslat on every CPU.
+    Oslat(Oslat),
     /// A stressor of stress-ng.
     StressNg(StressNg),
     /// sockperf over the loopback interface.
@@ -111,6 +115,7 @@ impl Workload {
             Self::CyclictestHackbench(workload) => workload,
             Self::CyclictestKernel(workload) => workload,
             Self::Cyclictest(workload) => workload,
+            Self::Oslat(workload) => workload,
             Self::StressNg(workload) => workload,
             Self::Sockperf(workload) => workload,
             Self::Pgbench(workload) => workload,

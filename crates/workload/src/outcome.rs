@@ -40,8 +40,12 @@ pub fn check_lasted(load: &CommandReport) -> Result<(), MeasureError> {
 /// [`MeasureError::NoResult`] when the file is missing or empty.
 pub fn file<'a>(probe: &'a CommandReport, path: &str) -> Result<&'a str, MeasureError> {
     let text = probe.files.get(path).filter(|text| !text.trim().is_empty());
-    text.map(String::as_str)
-        .ok_or_else(|| MeasureError::NoResult { name: probe.name.clone(), end: end(probe) })
+    text.map(String::as_str).ok_or_else(|| no_result(probe))
+}
+
+/// Returns the error of a probe that wrote no result.
+pub fn no_result(probe: &CommandReport) -> MeasureError {
+    MeasureError::NoResult { name: probe.name.clone(), end: end(probe) }
 }
 
 /// Returns a function that makes the error of a probe's unreadable text from its cause.

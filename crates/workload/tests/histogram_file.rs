@@ -134,6 +134,21 @@ fn the_last_bucket_of_oslat_holds_everything_beyond() {
     assert_eq!((file.series[0].histogram.overflow(), file.series[0].histogram.max()), (0, Some(8)));
 }
 
+/// Version 2.6 says one microsecond more in each row than in its minimum and maximum.
+#[test]
+fn rows_of_oslat_that_say_one_more_are_read_as_they_are_meant() {
+    let file = read("oslat-2.6-2-cpus.out");
+    assert_eq!((file.tool, file.bucket_last), (HistogramTool::Oslat, 1_022));
+    let [one, other] = &file.series[..] else { panic!("{file:?}") };
+    let ends = |series: &HistogramSeries| (series.histogram.min(), series.histogram.max());
+    assert_eq!((ends(one), ends(other)), ((Some(1), Some(5)), (Some(1), Some(6))));
+    assert_eq!((one.min, one.avg), (1, 1.0));
+    assert_eq!(one.histogram.counts().nth(1), Some((2, 245)));
+    // A CPU whose least row is its minimum is of another version, whose rows say what they mean.
+    let text = text("oslat-2.6-2-cpus.out").replace("Minimum:\t 1 1", "Minimum:\t 2 1");
+    assert!(refusal(&text).contains("CPU 0: its buckets do not have the minimum 2"));
+}
+
 #[test]
 fn damage_is_named() {
     let sound = text("cyclictest-overflow.hist");

@@ -1,5 +1,9 @@
 //! Output of oslat (`write_summary` in oslat.c): a row for each bucket, the last of which holds
 //! everything beyond, too; with `-z` dots stand for rows without samples.
+//!
+//! Since version 2.6 each row counts the samples of one microsecond less than it says (`insert_bucket` takes a
+//! time for the index of its bucket, `bucket_to_lat` adds one). `Minimum` and `Maximum` are right in every version,
+//! and tell which one it was.
 
 use preemptlab_model::Histogram;
 
@@ -52,24 +56,39 @@ pub fn parse(text: &str) -> Result<HistogramFile, HistogramFileError> {
     else {
         return refused("it ends before its summary (`Minimum:` to `Maximum:`)".to_owned());
     };
-    let bucket_last = last.saturating_sub(1);
     let mut buckets = rows.histograms();
     buckets.resize_with(buckets.len().max(cpus.len()), Default::default);
     let lengths = [buckets.len(), overflows.len(), min.len(), avg.len(), max.len()];
     if lengths.into_iter().any(|length| length != cpus.len()) {
         return refused(format!("its lines have other columns than the {} cores", cpus.len()));
     }
+    let late = late_by(&buckets, &min);
+    let last = last.saturating_sub(late);
+    let bucket_last = last.saturating_sub(1);
     let mut series = Vec::new();
     for (index, (cpu, buckets)) in cpus.iter().zip(buckets).enumerate() {
         let (overflow, ends) = (overflows[index], [min[index], max[index]]);
         let name = format!("CPU {cpu}");
+        let counts = buckets.counts().map(|(value, count)| (value.saturating_sub(late), count));
+        let buckets = Histogram::new(counts);
         let histogram = match max[index] == last {
             true => Histogram::new(buckets.counts().chain([(last, overflow)])),
             false => checked(&name, buckets, overflow, bucket_last, ends)?,
         };
         let number = u32::try_from(*cpu).unwrap_or(u32::MAX);
-        let (min, avg) = (min[index], avg[index]);
+        // The mean is that of the rows.
+        let (min, avg) = (min[index], avg[index] - late as f64);
         series.push(Series { context: Context::Interruption, number, histogram, min, avg });
     }
     Ok(HistogramFile { tool: Tool::Oslat, unit: "us", bucket_last, series })
+}
+
+/// Returns by how many microseconds the rows say more than the samples in them took: by one where the least row of
+/// every CPU is one above its minimum.
+fn late_by(buckets: &[Histogram], min: &[u64]) -> u64 {
+    let mut least =
+        buckets.iter().zip(min).filter_map(|(buckets, min)| Some((buckets.min()?, *min)));
+    let is_late = |(least, min): (u64, u64)| least.checked_sub(1) == Some(min);
+    let has_any = buckets.iter().any(|buckets| buckets.count() > 0);
+    u64::from(has_any && least.all(is_late))
 }
