@@ -42,9 +42,15 @@ unsafe impl Sync for Scheduler {}
 // SAFETY: as above.
 unsafe impl Send for Scheduler {}
 
+/// QEMU is asked whether it wants something of a CPU where a turn was left early, which is where it has a CPU
+/// leave, and after so many turns: the CPU that it had leave may have come to its end just then.
+const TURNS_UNASKED: u32 = 64;
+
 /// The CPUs, once they are all there.
 struct Machine {
     cpus: Vec<CpuState>,
+    /// Which of them may be busy that was idle, or idle that was busy.
+    may_differ: Vec<Cell<bool>>,
     clocks: RefCell<Clocks>,
     /// The time to which everything has come: that of the timers served last.
     past_ns: Cell<i64>,
@@ -103,6 +109,7 @@ unsafe extern "C" fn handle_interrupt(cpu: CpuState, mask: c_int) {
         (target != sender).then_some((machine, sender, target))
     };
     let Some((machine, sender, target)) = between() else { return at_once() };
+    machine.may_differ[target].set(true);
     let now_ns = scheduler.qemu.now_ns();
     let can_wait = arch::can_wait(mask);
     match machine.clocks.borrow_mut().interrupt(target, now_ns, mask, can_wait) {
@@ -115,23 +122,45 @@ unsafe extern "C" fn handle_interrupt(cpu: CpuState, mask: c_int) {
     }
 }
 
+impl Machine {
+    /// Takes every CPU for one that may have become idle or busy.
+    fn look_at_all(&self) {
+        self.may_differ.iter().for_each(|may_differ| may_differ.set(true));
+    }
+}
+
 impl Scheduler {
     /// Executes the CPUs until all are idle, or QEMU wants something of one.
     fn schedule(&self) {
         let Some(machine) = self.machine() else { return };
         let qemu = &self.qemu;
         machine.past_ns.set(qemu.now_ns());
-        while qemu.is_running() && !machine.cpus.iter().any(|cpu| qemu.is_wanted(*cpu)) {
+        machine.look_at_all();
+        let mut timer_ns = self.timer_ns(machine);
+        let mut unasked = TURNS_UNASKED;
+        while qemu.is_running() {
+            if unasked == TURNS_UNASKED {
+                unasked = 0;
+                if machine.cpus.iter().any(|cpu| qemu.is_wanted(*cpu)) {
+                    break;
+                }
+            }
             self.observe(machine);
-            let step = machine.clocks.borrow_mut().next(self.timer_ns(machine));
+            let step = machine.clocks.borrow_mut().next(timer_ns);
             match step {
                 Step::Idle => break,
                 Step::Timers(at_ns) => {
                     machine.past_ns.set(qemu.publish(at_ns));
                     qemu.run_timers();
+                    machine.look_at_all();
+                    timer_ns = self.timer_ns(machine);
                 }
                 Step::Execute { cpu, now_ns, until_ns } => {
-                    self.execute(machine, cpu, now_ns, until_ns);
+                    let (now_ns, left) = self.execute(machine, cpu, now_ns, until_ns);
+                    machine.may_differ[cpu].set(true);
+                    timer_ns = self.timer_ns(machine);
+                    machine.clocks.borrow_mut().went(now_ns, left, timer_ns);
+                    unasked = if left == Left::Early { TURNS_UNASKED } else { unasked + 1 };
                 }
             }
         }
@@ -149,18 +178,21 @@ impl Scheduler {
         let clocks = Clocks::new(cpus.len(), now_ns, self.lookahead_ns, slack_ns);
         let clocks = RefCell::new(clocks);
         let past_ns = Cell::new(now_ns);
-        Some(self.machine.get_or_init(|| Machine { cpus, clocks, past_ns, current }))
+        let may_differ = vec![Cell::new(true); cpus.len()];
+        let machine = Machine { cpus, may_differ, clocks, past_ns, current };
+        Some(self.machine.get_or_init(|| machine))
     }
 
-    /// Looks which CPUs are idle, and tells those whose time has come of their interrupts.
+    /// Looks which of the CPUs that may have changed are idle, and tells those whose time has come of their interrupts.
     fn observe(&self, machine: &Machine) {
         for (number, &cpu) in machine.cpus.iter().enumerate() {
-            loop {
+            while machine.may_differ[number].take() {
                 let is_idle = self.qemu.is_idle(cpu);
                 let mut clocks = machine.clocks.borrow_mut();
                 clocks.observe(number, is_idle, machine.past_ns.get());
                 let Some(mask) = clocks.take_due(number) else { break };
                 drop(clocks);
+                machine.may_differ[number].set(true);
                 // SAFETY: QEMU's function, with a CPU of QEMU, on the thread of the CPUs.
                 unsafe { (self.handle_interrupt)(cpu, arch::when_due(mask)) };
             }
@@ -174,7 +206,8 @@ impl Scheduler {
         self.qemu.deadline_ns().map_or(i64::MAX, |deadline_ns| now_ns.saturating_add(deadline_ns))
     }
 
-    fn execute(&self, machine: &Machine, number: usize, now_ns: i64, until_ns: i64) {
+    /// Executes a CPU for its turn, or what is left of it. Returns to which time it has come, and how it left.
+    fn execute(&self, machine: &Machine, number: usize, now_ns: i64, until_ns: i64) -> (i64, Left) {
         let qemu = &self.qemu;
         let cpu = machine.cpus[number];
         let watcher = watcher();
@@ -201,8 +234,7 @@ impl Scheduler {
             }
             now_ns += (watcher.ends)(left != Left::Early) * qemu.count_ns();
         }
-        let timer_ns = self.timer_ns(machine);
-        machine.clocks.borrow_mut().went(now_ns, left, timer_ns);
+        (now_ns, left)
     }
 
     /// Publishes the time to which everything has come. Where all CPUs are idle it is the latest of
