@@ -1,8 +1,8 @@
 //! A TCG plugin for QEMU that has time pass by what instructions cost, and records what a guest's kernel
 //! does, in exact virtual time, without a trace of either in the guest.
 //!
-//! `-plugin FILE[,prices=PATH[,caches=PATH]][,program=PATH,out=PATH][,counts=PATH]`: the prices are [`Prices`] as JSON,
-//! the caches [`Sizes`], the program is a [`TraceProgram`] as JSON; the stream is described in
+//! `-plugin FILE[,prices=PATH[,caches=PATH[,groups=PATH]]][,program=PATH,out=PATH][,counts=PATH]`: the prices are [`Prices`] as JSON,
+//! the caches [`Sizes`], the groups [`Groups`], the program is a [`TraceProgram`] as JSON; the stream is described in
 //! [`preemptlab_protocol::trace::stream`]. Instructions are counted into a file of
 //! [`preemptlab_protocol::counts`].
 
@@ -28,7 +28,7 @@ use std::{
 
 use preemptlab_protocol::{
     FORMAT,
-    caches::Caches as Sizes,
+    caches::{Caches as Sizes, Groups},
     prices::{Price, Prices},
     trace::{Register, TraceProgram, stream::CLOCK_PER_CPU},
 };
@@ -65,6 +65,8 @@ enum State {
 struct Asked {
     prices: Option<Prices>,
     caches: Option<Sizes>,
+    /// Which CPUs are near to each other, where there are several with caches.
+    groups: Option<Groups>,
     /// What to record, and where.
     trace: Option<(TraceProgram, File)>,
     /// Where to count instructions.
@@ -140,6 +142,7 @@ fn ask<T: AsRef<str>>(arguments: &[T]) -> Result<Asked, String> {
             return Err("caches need prices".into());
         }
         asked.caches = Some(read("caches", caches)?);
+        asked.groups = value("groups").map(|groups| read("groups", groups)).transpose()?;
     }
     if let Some(program) = value("program") {
         let out = value("out").ok_or("`out=` is missing")?;
@@ -186,9 +189,9 @@ fn start(asked: Asked) -> Result<Running, String> {
         Tracer::new(program, guest, Output::new(file, format))
     });
     let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
-    let memory = asked
-        .caches
-        .map(|sizes| Memory::new(Caches::new(sizes), guest(&Register::ALL.map(Register::name))?));
+    let memory = asked.caches.map(|sizes| {
+        Memory::new(Caches::new(sizes, asked.groups), guest(&Register::ALL.map(Register::name))?)
+    });
     let counter = asked.counts.map(|out| Ok::<_, String>(Counter::new(guest(&[])?, out)));
     let (tracer, counter) = (tracer.transpose()?, counter.transpose()?);
     let (meter, memory) = (meter.transpose()?, memory.transpose()?);
@@ -217,7 +220,7 @@ extern "C" fn translated(_: PluginId, block: *mut Block) {
     };
     if let Some(memory) = memory {
         let calls = Calls { read: has_read, written: has_written, fetches, remaps };
-        memory.translate(&block, clock, calls);
+        memory.translate(&block, &left, clock, calls);
     }
     if let Some(tracer) = tracer {
         tracer.translate(&block, &left, executed);
@@ -248,17 +251,19 @@ extern "C" fn has_written(_: c_uint, info: u32, address: u64, place: *mut c_void
 
 #[cold]
 fn accessed(info: u32, address: u64, place: *mut c_void, is_write: bool) {
-    pays(|memory| memory.accessed(info, address, place.addr() as u64, is_write));
+    let access = (info, address, place.addr() as u64, is_write);
+    // SAFETY: every caller is the callback of an access.
+    pays(|memory, clock, balance| unsafe { memory.accessed(access, clock, balance) });
 }
 
 extern "C" fn fetches(_: c_uint, line: *mut c_void) {
-    pays(|memory| memory.fetches(line.addr() as u64));
+    pays(|memory, _, _| memory.fetches(line.addr() as u64));
 }
 
-/// Charges what memory says.
-fn pays(says: impl FnOnce(&mut Memory) -> u32) {
+/// Charges what memory says of the CPU with this clock and balance.
+fn pays(says: impl FnOnce(&mut Memory, &Clock, i64) -> u32) {
     if let Some(Running { clock, meter: Some(meter), memory: Some(memory), .. }) = running() {
-        let price = says(memory);
+        let price = says(memory, clock, meter.balance());
         if price > 0 {
             // SAFETY: every caller is a callback.
             unsafe { meter.charge(clock, price) };

@@ -66,7 +66,9 @@ impl Memory {
     }
 
     /// Asks for the calls of a block.
-    pub fn translate(&self, block: &Translation, clock: &mut Clock, calls: Calls) {
+    ///
+    /// `left` are the prices of its instructions from each one to the end, in 1/256 counts.
+    pub fn translate(&self, block: &Translation, left: &[u64], clock: &mut Clock, calls: Calls) {
         let count = block.len();
         let mut bytes = vec![[0; 15]; count];
         let mut page = (u64::MAX, 0);
@@ -86,7 +88,7 @@ impl Memory {
                 index,
                 calls.read,
                 calls.written,
-                Place { address: *address, is_chained }.pack(),
+                Place { address: *address, left: left[index], is_chained }.pack(),
             );
             if let Some(remaps) = remaps {
                 block.on_execution(index, calls.remaps, Access::Read, pack(remaps));
@@ -114,13 +116,25 @@ impl Memory {
         page.1 | is_within
     }
 
-    /// Takes note of an access that has been made. Returns what it costs, in 1/256 ns.
-    pub fn accessed(&mut self, info: u32, address: u64, place: u64, is_write: bool) -> u32 {
+    /// Takes note of an access that has been made by a CPU that owes this balance, in 1/256 counts. Returns what
+    /// it costs, in 1/256 ns.
+    ///
+    /// # Safety
+    ///
+    /// To be called from the callback of an access.
+    pub unsafe fn accessed(
+        &mut self,
+        (info, address, place, is_write): (u32, u64, u64, bool),
+        clock: &Clock,
+        balance: i64,
+    ) -> u32 {
         let Some(physical) = qemu::physical(info, address) else { return 0 };
-        let Place { address: instruction, is_chained } = Place::unpack(place);
+        let Place { address: instruction, left, is_chained } = Place::unpack(place);
         let count = ACCESSES.load(Relaxed);
         let access = CacheAccess { address, physical, is_write, instruction, is_chained, count };
-        self.caches.access(access)
+        // SAFETY: as the caller promises.
+        let now_ns = || unsafe { clock.now_ns(left.cast_signed() - balance) };
+        self.caches.access(access, now_ns)
     }
 
     /// Takes note of a fetch. Returns what it costs, in 1/256 ns.
@@ -174,17 +188,51 @@ fn pack(remaps: Remaps) -> u64 {
 
 /// An instruction that may use memory.
 struct Place {
-    /// Without its highest bit, which is the one below it.
     address: u64,
+    /// What its block's instructions take from it on, in 1/256 counts.
+    left: u64,
     is_chained: bool,
 }
 
 impl Place {
+    /// A physical address has 40 bits; no guest has a TiB of memory.
+    const ADDRESS_BITS: u32 = 40;
+
+    /// The longest rest of a block that is told apart: 32 us.
+    const LEFT_MAX: u64 = (1 << (63 - Self::ADDRESS_BITS)) - 1;
+
     fn pack(&self) -> u64 {
-        self.address << 1 | u64::from(self.is_chained)
+        let address = self.address & ((1 << Self::ADDRESS_BITS) - 1);
+        let left = self.left.min(Self::LEFT_MAX);
+        (left << Self::ADDRESS_BITS | address) << 1 | u64::from(self.is_chained)
     }
 
     fn unpack(packed: u64) -> Self {
-        Self { address: packed >> 1, is_chained: packed & 1 != 0 }
+        let both = packed >> 1;
+        Self {
+            address: both & ((1 << Self::ADDRESS_BITS) - 1),
+            left: both >> Self::ADDRESS_BITS,
+            is_chained: packed & 1 != 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_keeps_its_address_and_its_rest() {
+        for (address, left) in [(0, 0), (0xff_ffff_ffff, 1), (0x12_3456_7890, Place::LEFT_MAX)] {
+            for is_chained in [false, true] {
+                let place = Place::unpack(Place { address, left, is_chained }.pack());
+                assert_eq!(
+                    (place.address, place.left, place.is_chained),
+                    (address, left, is_chained)
+                );
+            }
+        }
+        let long = Place { address: u64::MAX, left: u64::MAX, is_chained: false };
+        assert_eq!(Place::unpack(long.pack()).left, Place::LEFT_MAX);
     }
 }

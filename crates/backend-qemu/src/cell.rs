@@ -45,8 +45,7 @@ pub(crate) fn execute(
     let job = serde_json::to_vec(&cell.job).expect("a job has a JSON form");
     let job = MemoryFile::with_content("job", &job).map_err(no_memory_file)?;
     let mut guest = Guest::new()?;
-    let pricing = cell.snapshot.machine.prices.as_deref();
-    let plugin = Plugin::new(pricing, wanted).map_err(no_memory_file)?;
+    let plugin = Plugin::new(&cell.snapshot.machine, wanted).map_err(no_memory_file)?;
     let role = Role::Cell {
         seed: cell.job.seed,
         job: &inherited_path(&job),

@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd},
 };
 
-use preemptlab_model::Pricing;
+use preemptlab_model::Machine;
 use preemptlab_runner::Tracing;
 
 use crate::output::{MemoryFile, inherited_path};
@@ -29,6 +29,8 @@ pub(crate) struct Plugin<'a> {
     library: MemoryFile,
     prices: Option<MemoryFile>,
     caches: Option<MemoryFile>,
+    /// Which CPUs are near to each other.
+    groups: Option<MemoryFile>,
     /// Trace program, and where the trace goes.
     trace: Option<(MemoryFile, &'a File)>,
     counts: Option<&'a File>,
@@ -36,10 +38,8 @@ pub(crate) struct Plugin<'a> {
 
 impl<'a> Plugin<'a> {
     /// Returns the plugin for a cell; `None` where nothing asks for one.
-    pub(crate) fn new(
-        pricing: Option<&Pricing>,
-        wanted: Option<Wanted<'a>>,
-    ) -> io::Result<Option<Self>> {
+    pub(crate) fn new(machine: &Machine, wanted: Option<Wanted<'a>>) -> io::Result<Option<Self>> {
+        let pricing = machine.prices.as_deref();
         if pricing.is_none() && wanted.is_none() {
             return Ok(None);
         }
@@ -50,6 +50,10 @@ impl<'a> Plugin<'a> {
         let caches = pricing.and_then(|pricing| pricing.of.caches.as_ref()).map(|caches| {
             let caches = serde_json::to_vec(caches).expect("caches have a JSON form");
             MemoryFile::with_content("caches", &caches)
+        });
+        let groups = machine.groups().map(|groups| {
+            let groups = serde_json::to_vec(&groups).expect("groups have a JSON form");
+            MemoryFile::with_content("groups", &groups)
         });
         let (tracing, counts) = match wanted {
             Some(Wanted::Trace(tracing)) => (Some(tracing), None),
@@ -64,6 +68,7 @@ impl<'a> Plugin<'a> {
             library: MemoryFile::with_content("plugin", LIBRARY)?,
             prices: prices.transpose()?,
             caches: caches.transpose()?,
+            groups: groups.transpose()?,
             trace: trace.transpose()?,
             counts,
         }))
@@ -78,6 +83,9 @@ impl<'a> Plugin<'a> {
         if let Some(caches) = &self.caches {
             option += &format!(",caches={}", inherited_path(caches));
         }
+        if let Some(groups) = &self.groups {
+            option += &format!(",groups={}", inherited_path(groups));
+        }
         if let Some((program, out)) = &self.trace {
             option += &format!(",program={},out={}", inherited_path(program), inherited_path(out));
         }
@@ -90,7 +98,7 @@ impl<'a> Plugin<'a> {
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let trace = self.trace.iter().flat_map(|(program, out)| [program.as_fd(), out.as_fd()]);
         let counts = self.counts.iter().map(AsFd::as_fd);
-        let prices = self.prices.iter().chain(&self.caches).map(AsFd::as_fd);
+        let prices = self.prices.iter().chain(&self.caches).chain(&self.groups).map(AsFd::as_fd);
         [self.library.as_fd()].into_iter().chain(prices).chain(trace).chain(counts)
     }
 

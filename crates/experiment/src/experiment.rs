@@ -1,5 +1,8 @@
 use indexmap::IndexMap;
-use preemptlab_model::{Clocks, KernelRef, Label, Name, PreemptMode, Settings, Topology, counted};
+use preemptlab_model::{
+    Clocks, KernelRef, Label, Name, PreemptMode, Profile, Settings, Topology, counted,
+};
+use preemptlab_protocol::caches::Distance;
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -290,8 +293,31 @@ impl Experiment {
                 return Err(SpecError::at(text, name, message, "name each machine once"));
             }
             self.machine.check(prices, text)?;
+            self.check_transfers(prices, text)?;
         }
         Ok(())
+    }
+
+    /// Refuses CPUs between which a line moves at no price that the machine knows.
+    fn check_transfers(&self, prices: &CostSource, text: &str) -> Result<(), SpecError> {
+        let Some(Profile { name, caches: Some(caches), .. }) = prices.profile() else {
+            return Ok(());
+        };
+        let Some(transfers) = caches.transfers.filter(|_| self.machine.caches) else {
+            return Ok(());
+        };
+        let far = self.factors.cpus.iter().find_map(|&cpus| {
+            let groups = Topology::groups(self.machine.topology, cpus);
+            let distances = (1..cpus).map(|other| groups.distance(0, other));
+            distances.into_iter().find(|distance| transfers.of(*distance).is_none())
+        });
+        let Some(distance) = far.map(Distance::as_str) else { return Ok(()) };
+        let message = format!(
+            "the profile {name} does not say what a line takes between CPUs of this topology (`{distance}`)"
+        );
+        let help = format!("add `{distance}` to its [caches.transfers], or leave the topology out");
+        let needle = if text.contains("topology") { "topology" } else { "caches" };
+        Err(SpecError::at(text, needle, message, &help))
     }
 
     /// Lists the costs of instructions on the machines of the experiment, in the order of the plan.
@@ -745,11 +771,28 @@ kind = "cyclictest-hackbench"
             "sockets = 2\nthreads = 2\nnuma_nodes = 2\ncaches = { l2 = \"socket\", l1 = \"core\" }";
         let experiment = with("cpus = [4]", all, "").unwrap();
         assert_eq!(experiment.machine.topology.unwrap().cpus(), 4);
+        // Another socket is far, and without caches no line moves.
+        with("cpus = [4]", "cores = 2\nsockets = 2", "caches = true").unwrap();
+        with("cpus = [2]", "threads = 2", "").unwrap();
         for (cpus, topology, machine, said, help) in [
             ("cpus = [1, 4]", all, "", "has 4 CPUs, and no other number", "cpus = [4]"),
             ("cpus = [8]", all, "", "has 4 CPUs, and no other number", "cpus = [4]"),
             ("", all, "", "has 4 CPUs, and no other number", "cpus = [4]"),
             ("cpus = [4]", all, "memory_mib = 513", "equal parts of 513 MiB", "memory_mib"),
+            (
+                "cpus = [4]",
+                "cores = 2\nsockets = 2",
+                "cost = \"amd-epyc\"\ncaches = true",
+                "does not say what a line takes between CPUs of this topology (`far`)",
+                "add `far` to its [caches.transfers]",
+            ),
+            (
+                "cpus = [2]",
+                "threads = 2",
+                "caches = true",
+                "of this topology (`core`)",
+                "add `core`",
+            ),
             ("cpus = [2]", "threds = 2", "", "unknown field `threds`", "did you mean `threads`?"),
             ("cpus = [9]", "cores = 9", "", "1 to 8", ""),
             ("cpus = [1]", "cores = 0", "", "1 or more", ""),

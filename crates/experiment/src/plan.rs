@@ -210,7 +210,11 @@ fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> 
     let Factors { cpus, settings, machine, .. } = factors;
     let cpus = *cpus;
     let profile = experiment.cost_of(machine.as_ref()).profile().filter(|_| backend.is_vm());
-    let prices = profile.cloned().map(|profile| {
+    let prices = profile.cloned().map(|mut profile| {
+        // No line moves where there is one CPU.
+        if let Some(caches) = profile.caches.as_mut().filter(|_| cpus == 1) {
+            caches.transfers = None;
+        }
         let has_caches = experiment.machine.caches;
         let price = if has_caches { Pricing::with_caches } else { Pricing::of_instructions };
         Box::new(price(profile))
@@ -552,6 +556,25 @@ mod tests {
         let kvm = Resolved { backend: BackendKind::Kvm, ..resolved() };
         let kvm = super::plan(&experiment(), &kvm);
         assert_eq!(lookahead(kvm.cells[6].inputs().unwrap()), None);
+    }
+
+    /// A cell of one CPU does not depend on what lines between CPUs cost.
+    #[test]
+    fn only_several_cpus_depend_on_lines_that_move() {
+        let planned = |cpus: u32, move_freely: bool| {
+            let mut experiment = experiment();
+            experiment.factors.cpus = vec![cpus];
+            let shipped = serde_json::from_str(r#""server-x86""#).unwrap();
+            let CostSource::Profile(mut profile) = shipped else { panic!() };
+            let caches = profile.caches.as_mut().unwrap();
+            assert!(caches.transfers.is_some());
+            caches.transfers.take_if(|_| move_freely);
+            experiment.machine.prices = CostSource::Profile(profile);
+            experiment.machine.caches = true;
+            super::plan(&experiment, &resolved()).cells[4].inputs().unwrap().id()
+        };
+        assert_eq!(planned(1, false), planned(1, true));
+        assert_ne!(planned(2, false), planned(2, true));
     }
 
     /// A cell without `caches` does not depend on the caches that a profile describes.

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use preemptlab_protocol::caches::Groups;
 use serde::{Deserialize, Serialize};
 
 use crate::{Arch, InstructionCost, Lookahead, Precaution, Pricing, Topology};
@@ -30,4 +31,12 @@ pub struct Machine {
     /// Precautions that it goes without.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub without: BTreeSet<Precaution>,
+}
+
+impl Machine {
+    /// Returns which CPUs are near to each other; `None` where no line moves at a price of its own.
+    pub fn groups(&self) -> Option<Groups> {
+        self.prices.as_ref()?.of.caches.as_ref()?.transfers?;
+        Some(Topology::groups(self.topology, self.cpus))
+    }
 }

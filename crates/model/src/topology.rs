@@ -1,5 +1,6 @@
-use std::fmt;
+use std::{fmt, num::NonZeroU32};
 
+use preemptlab_protocol::caches::Groups;
 use serde::{Deserialize, Serialize};
 
 /// The most virtual CPUs of a machine.
@@ -123,6 +124,21 @@ impl Topology {
     pub const fn caches(self) -> Caches {
         self.keys.caches
     }
+
+    /// Returns which CPUs are near to each other. CPUs without a topology are cores that share the last cache.
+    pub fn groups(topology: Option<Self>, cpus: u32) -> Groups {
+        let positive = |count: u32| NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
+        let (core, socket, sharing) = match topology {
+            Some(it) => (it.threads(), it.cores() * it.threads(), it.caches().l3),
+            None => (1, cpus, Sharing::Socket),
+        };
+        let complex = match sharing {
+            Sharing::Core => core,
+            Sharing::Socket => socket,
+        };
+        let [core, complex, socket] = [core, complex, socket].map(positive);
+        Groups { core, complex, socket }
+    }
 }
 
 impl fmt::Display for Topology {
@@ -172,6 +188,20 @@ mod tests {
 
     fn read(text: &str) -> Result<Topology, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn cpus_are_near_as_the_topology_says() {
+        let groups = |text: &str| {
+            let topology: Topology = serde_json::from_str(text).unwrap();
+            let Groups { core, complex, socket } =
+                Topology::groups(Some(topology), topology.cpus());
+            [core, complex, socket].map(NonZeroU32::get)
+        };
+        assert_eq!(groups(r#"{"sockets":2,"cores":2,"threads":2}"#), [2, 4, 4]);
+        assert_eq!(groups(r#"{"cores":4,"caches":{"l3":"core"}}"#), [1, 1, 4]);
+        let Groups { core, complex, .. } = Topology::groups(None, 8);
+        assert_eq!([core, complex].map(NonZeroU32::get), [1, 8]);
     }
 
     #[test]

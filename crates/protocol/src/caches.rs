@@ -4,6 +4,7 @@
 //! any machine reaches a cell.
 
 use alloc::{format, string::String};
+use core::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,126 @@ pub struct Caches {
     pub prefetcher: Prefetcher,
     /// Prices of what the first caches lack.
     pub penalties: Penalties,
+    /// Prices of lines that another CPU has written; without them such a line costs what one of the last
+    /// cache does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<Transfers>,
+}
+
+/// Prices of a line that another CPU has written, by where that CPU is. A level that a machine does not
+/// have needs none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfers {
+    /// From a thread of the same core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<Transfer>,
+    /// From another core that shares the last cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complex: Option<Transfer>,
+    /// From another last cache of the same socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<Transfer>,
+    /// From another socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far: Option<Transfer>,
+}
+
+/// What a line takes from one CPU to another, in 1/256 ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Transfer(u32);
+
+impl Transfer {
+    /// Returns the time in 1/256 ns.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl TryFrom<u32> for Transfer {
+    type Error = String;
+
+    fn try_from(transfer: u32) -> Result<Self, String> {
+        if (1..=Penalty::MAX).contains(&transfer) {
+            return Ok(Self(transfer));
+        }
+        Err(format!("a line takes 1 to {} (1/256 ns) from one CPU to another", Penalty::MAX))
+    }
+}
+
+impl From<Transfer> for u32 {
+    fn from(transfer: Transfer) -> Self {
+        transfer.0
+    }
+}
+
+/// Where a CPU is, as another one sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// A thread of the same core.
+    Core,
+    /// A core that shares the last cache.
+    Complex,
+    /// Another last cache of the same socket.
+    Socket,
+    /// Another socket.
+    Far,
+}
+
+impl Distance {
+    /// All of them, the nearest first.
+    pub const ALL: [Self; 4] = [Self::Core, Self::Complex, Self::Socket, Self::Far];
+
+    /// Returns its name, which is its key among [`Transfers`].
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Complex => "complex",
+            Self::Socket => "socket",
+            Self::Far => "far",
+        }
+    }
+}
+
+impl Transfers {
+    /// Returns the price of a distance.
+    pub const fn of(&self, distance: Distance) -> Option<Transfer> {
+        match distance {
+            Distance::Core => self.core,
+            Distance::Complex => self.complex,
+            Distance::Socket => self.socket,
+            Distance::Far => self.far,
+        }
+    }
+}
+
+/// How many CPUs share a core, a last cache and a socket. CPUs with successive numbers are the nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Groups {
+    /// Threads of a core.
+    pub core: NonZeroU32,
+    /// CPUs that share a last cache.
+    pub complex: NonZeroU32,
+    /// CPUs of a socket.
+    pub socket: NonZeroU32,
+}
+
+impl Groups {
+    /// Returns where one CPU is, as another one sees it.
+    pub const fn distance(&self, one: u32, other: u32) -> Distance {
+        let Self { core, complex, socket } = self;
+        if one / core.get() == other / core.get() {
+            Distance::Core
+        } else if one / complex.get() == other / complex.get() {
+            Distance::Complex
+        } else if one / socket.get() == other / socket.get() {
+            Distance::Socket
+        } else {
+            Distance::Far
+        }
+    }
 }
 
 /// A cache's bytes and ways: a power of two of sets.
@@ -332,6 +453,29 @@ mod tests {
         }
         refused::<Penalty>(r#"{"waits":-1,"overlaps":0,"streams":0}"#);
         refused::<Penalty>(r#"{"waits":1}"#);
+    }
+
+    #[test]
+    fn a_transfer_takes_time() {
+        let text = r#"{"complex":6400,"far":16777215}"#;
+        let transfers: Transfers = serde_json::from_str(text).unwrap();
+        let found = Distance::ALL.map(|distance| transfers.of(distance).map(Transfer::get));
+        assert_eq!(found, [None, Some(6400), None, Some(16_777_215)]);
+        assert_eq!(serde_json::to_string(&transfers).unwrap(), text);
+        for text in [r#"{"complex":0}"#, r#"{"complex":16777216}"#, r#"{"complex":-1}"#] {
+            refused::<Transfers>(text);
+        }
+        assert!(refused::<Transfers>(r#"{"node":1}"#).starts_with("unknown field `node`"));
+    }
+
+    #[test]
+    fn successive_cpus_are_near() {
+        let groups: Groups = serde_json::from_str(r#"{"core":2,"complex":4,"socket":8}"#).unwrap();
+        let of_first = [1, 2, 3, 4, 7, 8].map(|other| groups.distance(0, other));
+        use Distance::{Complex, Core, Far, Socket};
+        assert_eq!(of_first, [Core, Complex, Complex, Socket, Socket, Far]);
+        assert_eq!((groups.distance(5, 4), groups.distance(9, 6)), (Core, Far));
+        refused::<Groups>(r#"{"core":0,"complex":4,"socket":8}"#);
     }
 
     #[test]

@@ -8,14 +8,16 @@ mod prefetcher;
 pub mod recent;
 mod sets;
 mod translations;
+mod writers;
 
-use preemptlab_protocol::caches::{Caches as Sizes, Penalty};
+use preemptlab_protocol::caches::{Caches as Sizes, Groups, Penalty};
 
 use self::{
     prefetcher::Prefetcher,
     recent::{FETCHED, Kept, READ, WRITTEN},
     sets::{Sets, Tag},
     translations::{Found, Translations},
+    writers::Writers,
 };
 
 /// An access to memory.
@@ -47,6 +49,8 @@ pub struct Caches {
     sizes: Sizes,
     cpus: Vec<Cpu>,
     last: Sets<u32>,
+    /// Who has written which lines; `None` where lines that move have no price of their own.
+    writers: Option<Writers>,
     /// The CPU that executes.
     cpu: usize,
 }
@@ -84,10 +88,12 @@ impl Cpu {
 }
 
 impl Caches {
-    /// Makes empty caches.
-    pub fn new(sizes: Sizes) -> Self {
+    /// Makes empty caches; `groups` says which CPUs are near to each other, where there are several.
+    pub fn new(sizes: Sizes, groups: Option<Groups>) -> Self {
         let last = Sets::new(sizes.l3.sets(), sizes.l3.ways());
-        Self { cpus: vec![Cpu::new(&sizes)], sizes, last, cpu: 0 }
+        let writers = sizes.transfers.zip(groups);
+        let writers = writers.map(|(transfers, groups)| Writers::new(transfers, groups));
+        Self { cpus: vec![Cpu::new(&sizes)], sizes, last, writers, cpu: 0 }
     }
 
     /// Has another CPU execute.
@@ -103,16 +109,21 @@ impl Caches {
         self.cpus[cpu].kept.restore();
     }
 
-    /// The CPU reads or writes memory.
-    pub fn access(&mut self, access: Access) -> u32 {
+    /// The CPU reads or writes memory, at a time that is asked for where it matters, in ns.
+    pub fn access(&mut self, access: Access, now_ns: impl Fn() -> u64) -> u32 {
         let Access { address, physical, is_write, .. } = access;
         let line = (physical >> 6) as u32;
+        let arrives = self.arrives(line);
         let moved = if is_write { self.own(line) } else { false };
+        let is_contended = match &mut self.writers {
+            Some(writers) if is_write => writers.write(line, self.cpu, now_ns(), moved),
+            _ => false,
+        };
         let cpu = &mut self.cpus[self.cpu];
         let found = cpu.translations.look_up(address, physical);
         let evicted = cpu.data.touch_or_evict(line);
         READ.set(address >> 6);
-        if is_write {
+        if is_write && !is_contended {
             WRITTEN.set(address >> 6);
         } else if !WRITTEN.has(address >> 6) {
             // Another line was used last of the set.
@@ -141,7 +152,17 @@ impl Caches {
             }
         };
         if evicted.is_some() {
-            penalty += self.beyond(line, moved, taken);
+            let of_line = self.beyond(line, moved, taken);
+            penalty += match arrives {
+                // Nobody waits for a store.
+                Some(arrives) if !is_write => {
+                    let streams = self.sizes.penalties.l3;
+                    let share =
+                        if is_foreseen { (streams.streams(), streams.waits()) } else { (1, 1) };
+                    of_line.max(arrives.cost(now_ns(), share))
+                }
+                _ => of_line,
+            };
         } else if moved {
             penalty += taken.of(self.sizes.penalties.l3);
         }
@@ -207,6 +228,12 @@ impl Caches {
         if cpu.code.remove(line) {
             FETCHED.forget(line.into());
         }
+    }
+
+    /// When a line comes that another CPU has written and still has.
+    fn arrives(&self, line: u32) -> Option<writers::Arrives> {
+        let (writer, arrives) = self.writers.as_ref()?.arrives(line, self.cpu)?;
+        self.cpus.get(writer)?.second.has(line).then_some(arrives)
     }
 
     /// No other CPU writes the line from now on without asking. Returns whether one has it.
@@ -286,15 +313,20 @@ mod tests {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         Kept::new().restore();
-        let mut caches = Caches::new(caches());
+        let mut caches = Caches::new(caches(), None);
         // All pages of these tests are in the TLB, and the line of their table is in the second cache.
         for page in 0..16 {
-            caches.access(load(page << 12 | 0xfc0));
+            caches.access(load(page << 12 | 0xfc0), never);
         }
         (caches, alone)
     }
 
     /// Far from what was accessed before, by an instruction of its own.
+    /// The time where none matters.
+    fn never() -> u64 {
+        panic!("no line moves at a price")
+    }
+
     fn load(address: u64) -> Access {
         let physical = address;
         let count = address * 1000;
@@ -309,44 +341,49 @@ mod tests {
     #[test]
     fn a_line_costs_what_it_takes_to_fetch_it() {
         let (mut caches, _alone) = empty();
-        assert_eq!(caches.access(load(0x40)), 1000);
-        assert_eq!(caches.access(load(0x78)), 0, "the same line");
+        assert_eq!(caches.access(load(0x40), never), 1000);
+        assert_eq!(caches.access(load(0x78), never), 0, "the same line");
         // Two further lines of its set of two.
-        assert_eq!(caches.access(load(0x1040)), 1000);
-        assert_eq!(caches.access(load(0x2040)), 1000);
-        assert_eq!(caches.access(load(0x40)), 10);
+        assert_eq!(caches.access(load(0x1040), never), 1000);
+        assert_eq!(caches.access(load(0x2040), never), 1000);
+        assert_eq!(caches.access(load(0x40), never), 10);
         // Four further lines of its set in the second cache.
-        (3..7).for_each(|page| assert_eq!(caches.access(load(page << 12 | 0x40)), 1000));
-        assert_eq!(caches.access(load(0x40)), 100);
+        (3..7).for_each(|page| assert_eq!(caches.access(load(page << 12 | 0x40), never), 1000));
+        assert_eq!(caches.access(load(0x40), never), 100);
     }
 
     #[test]
     fn the_line_used_last_stays() {
         let (mut caches, _alone) = empty();
-        caches.access(load(0x40));
-        caches.access(load(0x1040));
-        assert_eq!(caches.access(load(0x40)), 0);
-        assert_eq!(caches.access(load(0x2040)), 1000);
-        assert_eq!(caches.access(load(0x40)), 0);
-        assert_eq!(caches.access(load(0x1040)), 10);
+        caches.access(load(0x40), never);
+        caches.access(load(0x1040), never);
+        assert_eq!(caches.access(load(0x40), never), 0);
+        assert_eq!(caches.access(load(0x2040), never), 1000);
+        assert_eq!(caches.access(load(0x40), never), 0);
+        assert_eq!(caches.access(load(0x1040), never), 10);
     }
 
     #[test]
     fn misses_in_a_row_overlap_unless_one_waits_for_the_other() {
         let (mut caches, _alone) = empty();
         let at = |address, count, is_chained| Access { count, is_chained, ..load(address) };
-        assert_eq!(caches.access(at(0x0040, 10_000_000_000, false)), 1000, "nothing is near");
-        assert_eq!(caches.access(at(0x1080, 10_000_000_008, false)), 200);
-        assert_eq!(caches.access(at(0x20c0, 10_000_000_009, true)), 1000);
-        assert_eq!(caches.access(at(0x3100, 10_000_000_018, false)), 1000, "nine accesses");
-        assert_eq!(caches.access(at(0x4140, 10_000_000_020, false)), 200);
-        assert_eq!(caches.access(store(0x5180)), 200, "nobody waits for a store");
+        assert_eq!(
+            caches.access(at(0x0040, 10_000_000_000, false), never),
+            1000,
+            "nothing is near"
+        );
+        assert_eq!(caches.access(at(0x1080, 10_000_000_008, false), never), 200);
+        assert_eq!(caches.access(at(0x20c0, 10_000_000_009, true), never), 1000);
+        assert_eq!(caches.access(at(0x3100, 10_000_000_018, false), never), 1000, "nine accesses");
+        assert_eq!(caches.access(at(0x4140, 10_000_000_020, false), never), 200);
+        assert_eq!(caches.access(store(0x5180), never), 200, "nobody waits for a store");
     }
 
     #[test]
     fn a_stream_is_foreseen() {
         let (mut caches, _alone) = empty();
-        let mut cost = |line: u64| caches.access(Access { instruction: 7, ..load(line << 6) });
+        let mut cost =
+            |line: u64| caches.access(Access { instruction: 7, ..load(line << 6) }, never);
         assert_eq!([1, 4, 7, 10, 13].map(&mut cost), [1000, 1000, 1000, 100, 100]);
         assert_eq!([14, 15].map(cost), [1000, 1000]);
     }
@@ -357,7 +394,7 @@ mod tests {
         assert_eq!(caches.fetch(100), 1000);
         assert_eq!(caches.fetch(101), 200);
         assert_eq!(caches.fetch(100), 0);
-        assert_eq!(caches.access(load(102 << 6)), 1000);
+        assert_eq!(caches.access(load(102 << 6), never), 1000);
         assert_eq!(caches.fetch(102), 10);
         assert!(FETCHED.has(102));
     }
@@ -367,30 +404,59 @@ mod tests {
         let (mut caches, _alone) = empty();
         caches.begin(1);
         for page in 0..4 {
-            caches.access(load(page << 12 | 0xfc0));
+            caches.access(load(page << 12 | 0xfc0), never);
         }
-        assert_eq!(caches.access(store(0x40)), 200);
+        assert_eq!(caches.access(store(0x40), never), 200);
         assert!(WRITTEN.has(1));
         caches.begin(0);
         assert!(!WRITTEN.has(1));
-        assert_eq!(caches.access(load(0x40)), 100, "the other CPU has it");
+        assert_eq!(caches.access(load(0x40), never), 100, "the other CPU has it");
         caches.begin(1);
         assert!(READ.has(1) && !WRITTEN.has(1), "both may read it");
-        assert_eq!(caches.access(store(0x40)), 20);
-        assert_eq!(caches.access(store(0x40)), 0);
+        assert_eq!(caches.access(store(0x40), never), 20);
+        assert_eq!(caches.access(store(0x40), never), 0);
         caches.begin(0);
         assert!(!READ.has(1));
-        assert_eq!(caches.access(load(0x40)), 100);
+        assert_eq!(caches.access(load(0x40), never), 100);
+    }
+
+    /// With prices of lines that move a reader waits until the writer's store could have come, and each store
+    /// to a line for which CPUs fight is known.
+    #[test]
+    fn a_line_comes_when_it_can_have_come() {
+        let (_, _alone) = empty();
+        let transfers = serde_json::from_str(r#"{"complex": 25600}"#).unwrap();
+        let groups = serde_json::from_str(r#"{"core": 1, "complex": 2, "socket": 2}"#).unwrap();
+        let sizes = Sizes { transfers: Some(transfers), ..caches() };
+        let mut caches = Caches::new(sizes, Some(groups));
+        caches.begin(1);
+        for page in 0..4 {
+            caches.access(load(page << 12 | 0xfc0), || 0);
+        }
+        caches.begin(0);
+        for page in 0..4 {
+            caches.access(load(page << 12 | 0xfc0), || 0);
+        }
+        caches.access(store(0x40), || 1000);
+        assert!(WRITTEN.has(1));
+        caches.begin(1);
+        assert_eq!(caches.access(load(0x40), || 700), 25_600 + 300 * 256, "its writer is ahead");
+        assert_eq!(caches.access(load(0x40), || 1100), 0);
+        assert_eq!(caches.access(store(0x40), || 1101), 20, "nobody waits for a store");
+        assert!(!WRITTEN.has(1), "the next store has to be known");
+        assert_eq!(caches.access(store(0x40), || 1200), 0);
+        caches.begin(0);
+        assert_eq!(caches.access(load(0x40), || 1150), 25_600 + 50 * 256);
     }
 
     #[test]
     fn what_was_used_last_is_forgotten_with_its_line() {
         let (mut caches, _alone) = empty();
-        caches.access(store(0x40));
+        caches.access(store(0x40), never);
         assert!(READ.has(1) && WRITTEN.has(1));
-        caches.access(load(0x1040));
+        caches.access(load(0x1040), never);
         assert!(READ.has(65) && !WRITTEN.has(1));
-        caches.access(store(0x40));
+        caches.access(store(0x40), never);
         caches.switch(0x1000);
         assert!(!READ.has(1) && !WRITTEN.has(1));
     }
@@ -411,10 +477,10 @@ mod tests {
             ..caches()
         };
         let (_, _alone) = empty();
-        let mut caches = Caches::new(sizes);
-        assert_eq!(caches.access(load(0x0fc0)), 1000 + 5 + 1000);
-        assert_eq!(caches.access(load(0x1f80)), 1000 + 5 + 10, "the entry beside");
-        assert!((2..40).all(|page| caches.access(load(page << 12 | (page & 31) << 6)) > 0));
-        assert_eq!(caches.access(load(0x0fc0)), 3, "only the translation was forgotten");
+        let mut caches = Caches::new(sizes, None);
+        assert_eq!(caches.access(load(0x0fc0), never), 1000 + 5 + 1000);
+        assert_eq!(caches.access(load(0x1f80), never), 1000 + 5 + 10, "the entry beside");
+        assert!((2..40).all(|page| caches.access(load(page << 12 | (page & 31) << 6), never) > 0));
+        assert_eq!(caches.access(load(0x0fc0), never), 3, "only the translation was forgotten");
     }
 }
