@@ -201,6 +201,7 @@ nightly: build
 	$(PREEMPTLAB) run runs/quick-census --trace
 	$(PREEMPTLAB) explain runs/quick-census census
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
+	$(CARGO) test --release --locked -p preemptlab --test vm_locks -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored
 	$(MAKE) perturb
