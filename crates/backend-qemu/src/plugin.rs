@@ -8,6 +8,7 @@ use std::{
 
 use preemptlab_model::Machine;
 use preemptlab_runner::Tracing;
+use serde::Serialize;
 
 use crate::output::{MemoryFile, inherited_path};
 
@@ -43,26 +44,17 @@ impl<'a> Plugin<'a> {
         if pricing.is_none() && wanted.is_none() {
             return Ok(None);
         }
-        let prices = pricing.map(|pricing| {
-            let prices = serde_json::to_vec(&pricing.of.prices).expect("prices have a JSON form");
-            MemoryFile::with_content("prices", &prices)
-        });
-        let caches = pricing.and_then(|pricing| pricing.of.caches.as_ref()).map(|caches| {
-            let caches = serde_json::to_vec(caches).expect("caches have a JSON form");
-            MemoryFile::with_content("caches", &caches)
-        });
-        let groups = machine.groups().map(|groups| {
-            let groups = serde_json::to_vec(&groups).expect("groups have a JSON form");
-            MemoryFile::with_content("groups", &groups)
-        });
+        let prices = pricing.map(|pricing| json("prices", &pricing.of.prices));
+        let caches = pricing.and_then(|pricing| pricing.of.caches.as_ref());
+        let caches = caches.map(|caches| json("caches", caches));
+        let groups = machine.groups().map(|groups| json("groups", &groups));
         let (tracing, counts) = match wanted {
             Some(Wanted::Trace(tracing)) => (Some(tracing), None),
             Some(Wanted::Counts(counts)) => (None, Some(counts)),
             None => (None, None),
         };
         let trace = tracing.map(|Tracing { program, out }| {
-            let program = serde_json::to_vec(program).expect("a trace program has a JSON form");
-            Ok::<_, io::Error>((MemoryFile::with_content("trace program", &program)?, out))
+            Ok::<_, io::Error>((json("trace program", program)?, out))
         });
         Ok(Some(Self {
             library: MemoryFile::with_content("plugin", LIBRARY)?,
@@ -106,4 +98,10 @@ impl<'a> Plugin<'a> {
     pub(crate) fn writes(&self) -> bool {
         self.trace.is_some() || self.counts.is_some()
     }
+}
+
+/// Returns a file with the JSON form of what the plugin is told.
+fn json(name: &str, told: &impl Serialize) -> io::Result<MemoryFile> {
+    let text = serde_json::to_vec(told).expect("all that the plugin is told has a JSON form");
+    MemoryFile::with_content(name, &text)
 }

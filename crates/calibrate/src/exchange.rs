@@ -116,7 +116,7 @@ fn line(text: &str) -> Option<(Exchange, Result<Spread, i32>)> {
 }
 
 /// Largest difference between two halves of the passes with which a time counts as one that comes again, in
-/// percent. What a CPU takes to wake depends on how deeply it sleeps, and so differs more than what it executes.
+/// percent. The time to wake a CPU depends on how deeply it sleeps, and so differs more than that of instructions.
 const DIFFERENCE_PERCENT_MAX: f64 = 20.0;
 
 /// The times of several passes, which belong to two halves in turn.

@@ -14,7 +14,7 @@ pub const SHARE_MAX: f64 = 0.1;
 /// A larger share of other threads, and CPUs do not sleep as those of an idle machine.
 const PREEMPTED_SHARE_MAX: f64 = 0.05;
 
-/// What took a gap.
+/// Causes of gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     /// Nothing that the thread's kernel notes in the thread's account: a hypervisor, the firmware, or an

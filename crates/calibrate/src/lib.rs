@@ -5,7 +5,7 @@
 //! the counts come nearest to the times. Some benchmarks are held out of the fit, to tell how well prices
 //! predict benchmarks to which they were not fitted.
 //!
-//! What takes two CPUs is measured between two of the machine, and executed in a guest of two CPUs in virtual
+//! Exchanges of two CPUs are measured between two of the machine, and executed in a guest of two CPUs in virtual
 //! time: the price of an interrupt of another CPU and that of the halt are those with which both take as long.
 //!
 //! A module (`kmod/micro`) executes the privileged benchmarks. The same program asks it for its lines.

@@ -154,7 +154,7 @@ pub fn solve<E>(
         }
         let (cost_ns, model_ns) = search.best();
         if distance(machine_ns, model_ns) > FACTOR_MAX.ln() || !search.is_decided() {
-            // What is shown is what the profile's prices come to.
+            // The table shows the times by the prices of the profile.
             model = execute(&prices)?;
             break;
         }

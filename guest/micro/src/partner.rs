@@ -6,26 +6,14 @@ use core::{
     sync::atomic::{AtomicU32, Ordering::SeqCst},
 };
 
-use linux_raw_sys::general::{
-    __NR_clone, __NR_exit, CLONE_CHILD_CLEARTID, CLONE_FILES, CLONE_FS, CLONE_SIGHAND,
-    CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM,
-};
+use linux_raw_sys::general::{__NR_clone, __NR_exit};
 use preemptlab_sys::clock::{NS_PER_MS, sleep_ns};
-use rustix::{
-    io::{self, Errno},
-    thread::futex,
+use rustix::io::{self, Errno};
+
+use crate::{
+    place,
+    processes::{self, THREAD},
 };
-
-use crate::place;
-
-/// What a thread has of the process: all. It ends with the process, however that ends.
-const THREAD: u32 = CLONE_VM
-    | CLONE_FS
-    | CLONE_FILES
-    | CLONE_SIGHAND
-    | CLONE_THREAD
-    | CLONE_SYSVSEM
-    | CLONE_CHILD_CLEARTID;
 
 /// Words of 16 bytes of a thread's stack: 64 KiB, which the thread's functions do not come near.
 const STACK_WORDS: usize = 4096;
@@ -68,13 +56,7 @@ pub fn beside<P: Fn() + Sync, T>(
         }
         errno => Err(Errno::from_raw_os_error(errno as i32)),
     };
-    // The kernel clears the word when the thread has ended, and wakes who waits for it.
-    while running.load(SeqCst) != 0 {
-        match futex::wait(&running, futex::Flags::empty(), 1, None) {
-            Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
+    processes::await_end(&running)?;
     measured
 }
 

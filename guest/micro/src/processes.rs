@@ -33,8 +33,8 @@ pub fn fork(meter: &mut Meter, times: u32) -> io::Result<()> {
     })
 }
 
-/// What a thread has of the process: all.
-const THREAD: u32 = CLONE_VM
+/// The flags of a thread, which shares everything with the process and ends with it, however that ends.
+pub const THREAD: u32 = CLONE_VM
     | CLONE_FS
     | CLONE_FILES
     | CLONE_SIGHAND
@@ -49,16 +49,22 @@ pub fn thread(meter: &mut Meter, times: u32) -> io::Result<()> {
         for _ in 0..times {
             let running = AtomicU32::new(1);
             start_thread(&mut stack, &running)?;
-            // The kernel clears the word when the thread has ended, and wakes who waits for it.
-            while running.load(SeqCst) != 0 {
-                match futex::wait(&running, futex::Flags::empty(), 1, None) {
-                    Ok(()) | Err(io::Errno::AGAIN | io::Errno::INTR) => {}
-                    Err(errno) => return Err(errno),
-                }
-            }
+            await_end(&running)?;
         }
         Ok(())
     })
+}
+
+/// Waits for the end of a thread: the kernel then clears the word, which was 1, and wakes its waiters.
+#[inline]
+pub fn await_end(running: &AtomicU32) -> io::Result<()> {
+    while running.load(SeqCst) != 0 {
+        match futex::wait(running, futex::Flags::empty(), 1, None) {
+            Ok(()) | Err(io::Errno::AGAIN | io::Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
 }
 
 /// Starts a thread that ends at once, and clears the word when it has.

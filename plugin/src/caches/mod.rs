@@ -113,7 +113,8 @@ impl Caches {
     pub fn access(&mut self, access: Access, now_ns: impl Fn() -> u64) -> u32 {
         let Access { address, physical, is_write, .. } = access;
         let line = (physical >> 6) as u32;
-        let arrives = self.arrives(line);
+        // Nobody waits for a store.
+        let arrives = if is_write { None } else { self.arrives(line) };
         let moved = if is_write { self.own(line) } else { false };
         let is_contended = match &mut self.writers {
             Some(writers) if is_write => writers.write(line, self.cpu, now_ns(), moved),
@@ -154,14 +155,13 @@ impl Caches {
         if evicted.is_some() {
             let of_line = self.beyond(line, moved, taken);
             penalty += match arrives {
-                // Nobody waits for a store.
-                Some(arrives) if !is_write => {
+                Some(arrives) => {
                     let streams = self.sizes.penalties.l3;
                     let share =
                         if is_foreseen { (streams.streams(), streams.waits()) } else { (1, 1) };
                     of_line.max(arrives.cost(now_ns(), share))
                 }
-                _ => of_line,
+                None => of_line,
             };
         } else if moved {
             penalty += taken.of(self.sizes.penalties.l3);
