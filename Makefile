@@ -159,7 +159,18 @@ scenarios: build
 	    --preempt full,lazy,rt,rt-lazy --format table --format svg=docs/scenarios
 
 ## fidelity: the same cells in virtual time, without prices, with them, with caches, and on this machine;
-## leave the machine idle; needs root
+## leave the machine idle; needs root. SUBMIT=FILE.toml instead writes what this machine does into that one file
+define prices-host
+	mkdir -p runs
+	sed 's/"debian:6.12"/"host"/; s/^count = 1/count = 5/' studies/prices.toml > runs/prices-host.toml
+	$(SUDO) $(PREEMPTLAB) run runs/prices-host.toml --backend host --out runs/prices-host
+endef
+ifdef SUBMIT
+fidelity: build
+	$(prices-host)
+	$(PREEMPTLAB) system calibrate --out runs/$(notdir $(SUBMIT))
+	$(PREEMPTLAB) system submit runs/prices-host runs/$(notdir $(SUBMIT)) --out $(SUBMIT)
+else
 fidelity: build
 	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity
 	sed 's/"debian:6.12"/"host"/' studies/fidelity.toml > runs/fidelity-host.toml
@@ -170,10 +181,10 @@ fidelity: build
 	$(PREEMPTLAB) run runs/prices-instructions.toml --out runs/prices-instructions
 	sed 's/^cost = .*/&\ncaches = true/' studies/prices.toml > runs/prices-caches.toml
 	$(PREEMPTLAB) run runs/prices-caches.toml --out runs/prices-caches
-	sed 's/"debian:6.12"/"host"/; s/^count = 1/count = 5/' studies/prices.toml > runs/prices-host.toml
-	$(SUDO) $(PREEMPTLAB) run runs/prices-host.toml --backend host --out runs/prices-host
+	$(prices-host)
 	$(PREEMPTLAB) export runs/prices runs/prices-instructions runs/prices-caches runs/prices-host \
 	    --out runs/prices-tables
+endif
 
 ## site: these pages as a static site in target/site, with every link and heading checked
 site: venv

@@ -9,9 +9,9 @@ macro_rules! targets {
     };
 }
 
-const TARGETS: [(&str, &str); 24] = targets![
+const TARGETS: [(&str, &str); 25] = targets![
     "apt" "archive" "btf" "bzimage" "capsule" "cell" "deb" "definition" "experiment" "findings" "git" "guest"
-    "histogram" "kallsyms" "part" "profile" "qmp" "recording" "repodata" "rpm" "scenario" "seed" "template" "trace"
+    "histogram" "kallsyms" "part" "profile" "qmp" "recording" "repodata" "results" "rpm" "scenario" "seed" "template" "trace"
 ];
 
 fn names(folder: &str) -> BTreeSet<String> {

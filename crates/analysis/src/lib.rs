@@ -26,6 +26,7 @@ pub mod offers;
 pub mod plan;
 pub mod recommendation;
 pub mod repeated;
+pub mod results;
 pub mod sampled;
 pub mod scenario;
 mod sensitivity;

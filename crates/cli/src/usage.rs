@@ -306,7 +306,7 @@ mod tests {
     /// one more, `kcidb`, whose schema is KernelCI's.
     const PRINTED: [(&str, &[&str]); 22] = [
         ("run x.toml", &["comparison", "plan", "scenarios"]),
-        ("compare x", &["comparison", "history"]),
+        ("compare x", &["comparison", "fidelity", "history"]),
         ("explain x", &["explanation"]),
         ("explain x wakeup", &["explanation"]),
         ("explain x response", &["responses"]),

@@ -2,6 +2,7 @@
 
 use std::{io, path::Path};
 
+use preemptlab_model::Results;
 use rustix::fs::{Access, access};
 
 use crate::{exit, output::Output};
@@ -47,6 +48,13 @@ pub fn write_pictures(
 /// Writes a whole file, and reports it.
 pub fn write(file: &Path, bytes: &[u8], output: &Output) -> exit::Result<()> {
     told(preemptlab_files::replace(file, bytes), file, output)
+}
+
+/// Writes results as a file that `compare` reads.
+pub fn write_results(file: &Path, results: &Results, output: &Output) -> exit::Result<()> {
+    let text = toml::to_string(results)
+        .map_err(|error| exit::host(format!("the results have no TOML form: {error}")))?;
+    write(file, text.as_bytes(), output)
 }
 
 fn told(written: io::Result<()>, file: &Path, output: &Output) -> exit::Result<()> {

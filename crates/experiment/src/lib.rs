@@ -17,6 +17,7 @@ mod plan;
 mod profile;
 mod recorded;
 mod repeated;
+mod results;
 
 pub use definition::definition;
 pub use derived::{Derived, NotOfExperiment};
@@ -32,3 +33,4 @@ pub use recorded::{
     Manifest, PartWriter, Recording, RecordingWriter, add_replicates, manifest, manifest_on,
 };
 pub use repeated::{Repeated, RepeatedFiles};
+pub use results::results;

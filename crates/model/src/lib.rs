@@ -35,6 +35,7 @@ mod preempt;
 mod probe;
 mod profile;
 mod qemu;
+mod results;
 mod schema;
 mod seal;
 mod settable;
@@ -81,6 +82,10 @@ pub use profile::{
     ProfileFormat, ProfileFormatError,
 };
 pub use qemu::QemuBuild;
+pub use results::{
+    FifoWakeups, MeasuredMachine, Prediction, Release, Replicates, Results, ResultsError,
+    ResultsOf, WorkloadResults,
+};
 pub use seal::{BrokenSeal, seal, unseal};
 pub use settable::{NotSettable, settable, sysctls};
 pub use settings::{

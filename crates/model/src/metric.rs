@@ -133,6 +133,9 @@ pub enum Statistic {
 }
 
 impl MetricName {
+    /// The median latency of the real-time probe.
+    pub const FIFO_P50: Self =
+        Self::Of(Distribution::Probe(Probe::Fifo), Statistic::Quantile(50_000));
     /// The largest latency that the real-time probe saw.
     pub const FIFO_MAX: Self = Self::Of(Distribution::Probe(Probe::Fifo), Statistic::Max);
     /// The latency that one in a hundred of the real-time probe's exceeds.

@@ -12,6 +12,7 @@ mod details;
 mod explain;
 pub mod export;
 mod extremes;
+mod fidelity;
 mod file_names;
 mod gate;
 mod history;
@@ -54,6 +55,7 @@ pub use explain::{
     confirmation_terminal, explanation_svg, explanation_terminal, patched_terminal, ranking_table,
     responses_terminal, searched_table, searched_terminal,
 };
+pub use fidelity::{fidelity_markdown, fidelity_terminal};
 pub use file_names::file_names;
 pub use gate::{
     gate_github, gate_headline, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,

@@ -16,6 +16,7 @@ use preemptlab_analysis::{
     offers::{OfferedKernel, Offers},
     plan::PlanDocument,
     recommendation::RecommendationDocument,
+    results::open,
     scenario::{ModelDocument, ScenarioDocument, ScenariosDocument, ScoreDocument, StateDocument},
     timings::{Pressure, Timings},
     verification::{OfCapsule, Verification, VerifiedCell},
@@ -26,7 +27,9 @@ use preemptlab_report::{json, recommendation_json};
 use preemptlab_scenario::{
     Checked, Counts, Outcome, Score, ThreadOutcome, Value as Expected, WaitScore,
 };
-use preemptlab_stats::{Comparison, Gate, GateRule, History, Margins, Question};
+use preemptlab_stats::{
+    Comparison, Fidelity, Gate, GateRule, History, Margins, Question, fidelity,
+};
 use preemptlab_system::{
     apply::{Effect, State},
     host::{HostKernel, naming},
@@ -48,7 +51,7 @@ fn schema<T: JsonSchema>() -> Value {
 }
 
 /// Returns the schema of every answer, with the name of its file.
-fn all() -> [(&'static str, Value); 18] {
+fn all() -> [(&'static str, Value); 19] {
     [
         ("atlas", schema::<Atlas>()),
         ("bisection", schema::<Bisected>()),
@@ -56,6 +59,7 @@ fn all() -> [(&'static str, Value); 18] {
         ("comparison", schema::<Comparison>()),
         ("confirmation", schema::<Confirmed>()),
         ("explanation", schema::<ExplanationDocument>()),
+        ("fidelity", schema::<Fidelity>()),
         ("gate", schema::<Gate>()),
         ("history", schema::<History>()),
         ("kernels", schema::<Offers>()),
@@ -205,6 +209,9 @@ fn answers_about_machines_and_kernels_keep_to_their_schemas() {
     let verification = Verification::new(cells(), None);
     assert_eq!((verification.same, verification.different), (1, 1));
     keeps("verification", &to_value(verification).unwrap());
+    let machines = ["amd-epyc", "amd-epyc-9004"]
+        .map(|name| folder().join(format!("../docs/fidelity/machines/{name}.toml")));
+    keeps("fidelity", &to_value(fidelity(&open(&machines).unwrap().unwrap()).unwrap()).unwrap());
     let root = tempfile::tempdir().unwrap();
     let kernel = HostKernel::observe(root.path());
     let applied = [State::InForce, State::NotInForce, State::AfterNextBoot, State::Unseen];

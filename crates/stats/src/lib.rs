@@ -13,6 +13,7 @@ mod comparison;
 mod contrast;
 mod effect;
 mod extreme;
+mod fidelity;
 mod gate;
 mod history;
 mod interval;
@@ -37,6 +38,10 @@ pub use comparison::{Comparison, Configuration, FORMAT, Failure, Group, MetricIn
 pub use contrast::REPLICATES_MIN;
 pub use effect::{Effect, Verdict};
 pub use extreme::{Estimate, Extreme, ExtremeFit, LEVEL_CELLS, NoFit, NoLevel, Tail, fit};
+pub use fidelity::{
+    FIDELITY_FORMAT, Fidelity, FidelityError, FidelityMachine, FidelityRatio, FidelityRelation,
+    FidelitySource, FidelityWakeups, FidelityWorkload, Unrelated, fidelity,
+};
 pub use gate::{
     Followed, GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateRule, GateVerdict, Mechanism,
     ParseMechanismError, SectionChange, SectionRow, gate,

@@ -1,12 +1,13 @@
 //! `preemptlab compare`: configurations of recordings beside each other, or kernels one after the other.
 
+mod fidelity;
 mod history;
 pub mod options;
 mod page;
 
 use std::{path::Path, process::ExitCode};
 
-use preemptlab_analysis::{Compared, Keep};
+use preemptlab_analysis::{Compared, Keep, results};
 use preemptlab_lab::Config;
 use preemptlab_report::{
     LatencyCurves, View, curves_svg, curves_terminal, file_names, page::latency_curves,
@@ -24,12 +25,16 @@ use crate::{
 
 /// Compares recordings.
 pub fn execute(args: &Compare, config: &Config, output: &Output) -> exit::Result<ExitCode> {
+    if let Some(results) = results::open(&args.recordings)? {
+        return fidelity::execute(args, &results, output);
+    }
     match (args.by, &args.out) {
         (By::Kernel, _) => history::execute(args, config, output),
         (By::Configuration, Some(out)) if args.template.is_none() => match Ending::of(out)? {
             Ending::Html => page::execute(args, Some(page::Form::Page), config, output),
             Ending::Markdown => page::execute(args, Some(page::Form::Letter), config, output),
             Ending::Svg => draw_one(args, out, config, output),
+            Ending::Toml => fidelity::write(args, out, output),
         },
         (By::Configuration, _) if args.template.is_some() => {
             page::execute(args, None, config, output)

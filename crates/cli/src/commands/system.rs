@@ -5,13 +5,14 @@ mod calibrate;
 mod change;
 mod revert;
 mod show;
+mod submit;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use preemptlab_lab::Config;
 
-use self::{apply::Apply, calibrate::Calibrate, revert::Revert, show::Show};
+use self::{apply::Apply, calibrate::Calibrate, revert::Revert, show::Show, submit::Submit};
 use crate::{exit, output::Output};
 
 /// Show what this machine can do, put settings into force on it, and measure what its instructions cost
@@ -29,6 +30,7 @@ pub enum Verb {
     Apply(Box<Apply>),
     Revert(Revert),
     Calibrate(Calibrate),
+    Submit(Submit),
 }
 
 /// Executes the verb.
@@ -38,5 +40,6 @@ pub fn execute(args: &System, config: &Config, output: &Output) -> exit::Result<
         Verb::Apply(args) => apply::execute(args, config, output),
         Verb::Revert(args) => revert::execute(args, output),
         Verb::Calibrate(args) => calibrate::execute(args, config, output),
+        Verb::Submit(args) => submit::execute(args, output),
     }
 }

@@ -64,6 +64,7 @@ fn check(args: &Compare, ending: Option<Ending>) -> exit::Result<()> {
         (args.question.is_asked(), "--require and the like"),
         (args.format == Some(Format::Csv), "--format csv"),
         (ending == Some(Ending::Html), "a page with the ending .html"),
+        (ending == Some(Ending::Toml), "a file with the ending .toml"),
     ];
     refuse(&given, "a comparison by kernel has -o FILE.md, -o FILE.svg, and --format json")
 }

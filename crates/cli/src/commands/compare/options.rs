@@ -22,11 +22,13 @@ Examples:
   preemptlab compare runs/quick -o letter.md --require 'wakeup.max<=100us'
   preemptlab compare runs/quick --template page.md.j2 -o page.md
   preemptlab compare runs/history --by kernel -o history.md --svg pictures
+  preemptlab compare runs/prices docs/fidelity/machines/*.toml
 
 A page works from a disk, without a network. --by kernel orders kernels by version, and compares each with the
 one before it as `gate` does; docs/history.md says how to keep such a page for kernels of your own.")]
 pub struct Compare {
-    /// The recordings, and beside them histograms that cyclictest, rtla or oslat wrote on a machine
+    /// The recordings, and beside them histograms that cyclictest, rtla or oslat wrote on a machine, or results of
+    /// machines (docs/fidelity.md)
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
     /// Compare each configuration with the baseline, or each kernel with the one before it: change points
@@ -52,7 +54,8 @@ pub struct Compare {
     #[arg(long, value_parser = formats(Format::TABLES))]
     pub format: Option<Format>,
     /// Write it as people look at it; the ending chooses: .html is a page with pictures that needs nothing
-    /// else, .md a letter for a pull request, or the page of kernels, .svg a picture
+    /// else, .md a letter for a pull request, or the page of kernels, .svg a picture, .toml what is compared
+    /// with machines
     #[arg(long, short, value_name = "FILE", value_parser = written_path())]
     pub out: Option<PathBuf>,
     /// Fill this template: text with places for numbers; docs/template.md describes them
@@ -80,6 +83,8 @@ pub enum Ending {
     Markdown,
     /// A picture.
     Svg,
+    /// Results, to be compared with those of machines.
+    Toml,
 }
 
 impl Ending {
@@ -89,8 +94,9 @@ impl Ending {
             Some("html") => Ok(Self::Html),
             Some("md") => Ok(Self::Markdown),
             Some("svg") => Ok(Self::Svg),
+            Some("toml") => Ok(Self::Toml),
             _ => Err(exit::unusable(format!(
-                "{} does not say by its ending what to write: .html, .md or .svg; --template fills a file \
+                "{} does not say by its ending what to write: .html, .md, .svg or .toml; --template fills a file \
                  with another",
                 file.display()
             ))),
