@@ -17,8 +17,8 @@ use preemptlab_model::{
 
 use crate::{Cells, Error, Keep, Result};
 
-/// The largest file of results, in bytes: with every workload and replicate that there may be it is smaller.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+/// The largest file of results, in bytes; one of 16 workloads has 4 KB.
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Significant digits of a value in a file: more than machines give again.
 const DIGITS: usize = 5;
