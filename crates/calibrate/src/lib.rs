@@ -8,11 +8,15 @@
 //! Exchanges of two CPUs are measured between two of the machine, and executed in a guest of two CPUs in virtual
 //! time: the price of an interrupt of another CPU and that of the halt are those with which both take as long.
 //!
+//! The sizes of caches are those that the kernel and the processor tell; what a miss costs is the time of loads of
+//! buffers that one level holds and the one before it does not.
+//!
 //! A module (`kmod/micro`) executes the privileged benchmarks. The same program asks it for its lines.
 //!
 //! Prices are fitted in floating point; only integers leave this crate in a profile.
 
 mod arch;
+mod caches;
 mod counted;
 mod error;
 mod exchange;
@@ -29,8 +33,10 @@ mod price;
 mod profile;
 mod program;
 mod solve;
+mod sysfs;
 mod times;
 
+pub use caches::{Buffer, MachineCaches, Moved, NoCaches, NoTransfer, Tlb, Tlbs, Told, ToldCaches};
 pub use counted::Counted;
 pub use error::CalibrateError;
 pub use exchange::{Exchange, Exchanged, PairPass, PairTimes, Spread};

@@ -2,12 +2,10 @@
 
 use std::{fmt, path::Path};
 
+use preemptlab_protocol::caches::Distance;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use crate::CalibrateError;
-
-/// A list of siblings is shorter.
-const LIST_BYTES_MAX: u64 = 4096;
+use crate::{CalibrateError, caches::shares_last, sysfs};
 
 /// The CPUs for what takes two.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +32,14 @@ pub struct Pair {
     pub cpu: usize,
     /// The other.
     pub other: usize,
-    /// Whether they are threads of one core.
-    pub one_core: bool,
+    /// How far they are from each other; `None` where the kernel does not tell.
+    pub distance: Option<Distance>,
 }
 
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpu, other, one_core } = self;
-        let core = if *one_core { ", which share a core" } else { "" };
+        let Self { cpu, other, distance } = self;
+        let core = if *distance == Some(Distance::Core) { ", which share a core" } else { "" };
         write!(f, "CPUs {cpu} and {other}{core}")
     }
 }
@@ -61,34 +59,31 @@ impl Cpus {
     /// Chooses among CPUs of a machine whose files are below `root`.
     fn choose(root: &Path, allowed: &[usize]) -> Self {
         let [cpu, others @ ..] = allowed else { return Self::One(OneCpu { cpu: 0, online: 1 }) };
-        let folder = root.join("sys/devices/system/cpu");
-        let list = |path: String| listed(&folder.join(path)).unwrap_or_default();
-        let siblings = list(format!("cpu{cpu}/topology/thread_siblings_list"));
+        let siblings = siblings(root, *cpu);
         let of_another_core = others.iter().find(|other| !siblings.contains(other));
-        match (of_another_core, others.first()) {
-            (Some(other), _) => Self::Two(Pair { cpu: *cpu, other: *other, one_core: false }),
-            (None, Some(other)) => Self::Two(Pair { cpu: *cpu, other: *other, one_core: true }),
-            (None, None) => {
-                let online = list("online".to_owned()).len().max(1);
-                Self::One(OneCpu { cpu: *cpu, online })
-            }
-        }
+        let Some(other) = of_another_core.or(others.first()).copied() else {
+            let online = sysfs::list(&root.join("sys/devices/system/cpu/online"));
+            return Self::One(OneCpu { cpu: *cpu, online: online.map_or(1, |it| it.len().max(1)) });
+        };
+        Self::Two(Pair { cpu: *cpu, other, distance: distance(root, *cpu, other) })
     }
 }
 
-/// Reads a list of CPUs of sysfs, such as `0-3,8`; `None` if it is none.
-fn listed(path: &Path) -> Option<Vec<usize>> {
-    let text = String::from_utf8(preemptlab_files::read(path, LIST_BYTES_MAX).ok()?).ok()?;
-    let mut cpus = Vec::new();
-    for range in text.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if last >= CpuSet::MAX_CPU {
-            return None;
-        }
-        cpus.extend(first..=last);
+/// Reads the threads of a CPU's core.
+fn siblings(root: &Path, cpu: usize) -> Vec<usize> {
+    sysfs::list(&sysfs::cpu(root, cpu).join("topology/thread_siblings_list")).unwrap_or_default()
+}
+
+/// Returns how far two CPUs are from each other; `None` where the kernel does not tell.
+fn distance(root: &Path, cpu: usize, other: usize) -> Option<Distance> {
+    if siblings(root, cpu).contains(&other) {
+        return Some(Distance::Core);
     }
-    Some(cpus)
+    if shares_last(root, cpu, other)? {
+        return Some(Distance::Complex);
+    }
+    let socket = |cpu| sysfs::number(&sysfs::cpu(root, cpu).join("topology/physical_package_id"));
+    Some(if socket(cpu)? == socket(other)? { Distance::Socket } else { Distance::Far })
 }
 
 #[cfg(test)]
@@ -108,17 +103,39 @@ mod tests {
 
     #[test]
     fn the_other_cpu_is_one_of_another_core() {
-        let two = |cpu, other, one_core| Cpus::Two(Pair { cpu, other, one_core });
+        let two = |cpu, other, distance| Cpus::Two(Pair { cpu, other, distance });
         let threads = machine("0-1\n", "0-3\n");
-        assert_eq!(Cpus::choose(threads.path(), &[0, 1, 2, 3]), two(0, 2, false));
-        assert_eq!(Cpus::choose(threads.path(), &[0, 1]), two(0, 1, true));
-        assert_eq!(Cpus::choose(machine("0\n", "0-1\n").path(), &[0, 1]), two(0, 1, false));
+        assert_eq!(Cpus::choose(threads.path(), &[0, 1, 2, 3]), two(0, 2, None));
+        assert_eq!(Cpus::choose(threads.path(), &[0, 1]), two(0, 1, Some(Distance::Core)));
+        assert_eq!(Cpus::choose(machine("0\n", "0-1\n").path(), &[0, 1]), two(0, 1, None));
         // A machine that does not tell, or tells nonsense.
         for nonsense in ["", "x", "0-", "1-99999999999", "0-4000000000"] {
             let root = machine(nonsense, "0-1\n");
-            assert_eq!(Cpus::choose(root.path(), &[0, 1]), two(0, 1, false), "{nonsense}");
+            assert_eq!(Cpus::choose(root.path(), &[0, 1]), two(0, 1, None), "{nonsense}");
         }
-        assert_eq!(Cpus::choose(Path::new("/absent"), &[3, 5]), two(3, 5, false));
+        assert_eq!(Cpus::choose(Path::new("/absent"), &[3, 5]), two(3, 5, None));
+    }
+
+    #[test]
+    fn how_far_cpus_are_follows_from_what_they_share() {
+        let root = machine("0\n", "0-7\n");
+        let write = |path: &str, text: &str| {
+            let path = root.path().join("sys/devices/system/cpu").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let distance = |other| distance(root.path(), 0, other);
+        write("cpu0/cache/index3/level", "3\n");
+        write("cpu0/cache/index3/type", "Unified\n");
+        assert_eq!(distance(1), None);
+        write("cpu0/cache/index3/shared_cpu_list", "0-3\n");
+        assert_eq!((distance(0), distance(3)), (Some(Distance::Core), Some(Distance::Complex)));
+        assert_eq!(distance(4), None);
+        for (cpu, socket) in [(0, "0\n"), (4, "0\n"), (6, "1\n"), (7, "-1\n")] {
+            write(&format!("cpu{cpu}/topology/physical_package_id"), socket);
+        }
+        assert_eq!((distance(4), distance(6)), (Some(Distance::Socket), Some(Distance::Far)));
+        assert_eq!(distance(7), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use preemptlab_protocol::prices::Price;
 
 /// Price of a nanosecond of the machine: a count of virtual time is one, and [`Price::ONE`] is a count.
-const PRICE_PER_NS: f64 = Price::ONE.get() as f64;
+pub const PRICE_PER_NS: f64 = Price::ONE.get() as f64;
 
 /// Returns the price of a cost on the machine, rounded to the precision of a profile.
 pub fn price(cost_ns: f64) -> Price {

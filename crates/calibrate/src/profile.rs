@@ -1,12 +1,13 @@
 //! The profile that a calibration leaves.
 
 use preemptlab_model::{Arch, Fit, MachineText, Name, Profile, ProfileFormat};
+use preemptlab_protocol::caches::Caches;
 
 use crate::Calibration;
 
 impl Calibration {
-    /// Returns the profile of the machine.
-    pub fn profile(&self, name: Name, machine: MachineText) -> Profile {
+    /// Returns the profile of the machine, with its caches where they are known.
+    pub fn profile(&self, name: Name, machine: MachineText, caches: Option<Caches>) -> Profile {
         let fitted = self.errors(false);
         let held_out = self.errors(true);
         Profile {
@@ -15,7 +16,7 @@ impl Calibration {
             arch: Arch::HOST,
             machine,
             check: None,
-            caches: None,
+            caches,
             fit: Some(Fit {
                 benchmarks: fitted.benchmarks,
                 error_percent_mean: fitted.mean_percent,

@@ -15,7 +15,10 @@ use std::{
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::{CalibrateError, Gaps, Pair, PairPass, PairTimes, Pass, Stolen, Times};
+use crate::{
+    CalibrateError, Gaps, Pair, PairPass, PairTimes, Pass, Stolen, Times,
+    caches::{Buffer, LoadTimes},
+};
 
 /// Passes of a steady machine.
 const PASSES_MIN: usize = 8;
@@ -49,9 +52,10 @@ pub struct Passes {
 }
 
 impl Passes {
-    fn of(done: usize, most: usize, differing: usize) -> Self {
+    fn of(done: usize, range: (usize, usize), differing: usize) -> Self {
+        let (least, most) = range;
         let further = usize::from(differing > 0);
-        Self { done, expected: (done + further).clamp(PASSES_MIN, most), most, differing }
+        Self { done, expected: (done + further).clamp(least, most), most, differing }
     }
 }
 
@@ -114,7 +118,7 @@ impl Program {
                 arguments.push("module");
             }
             times.add(Pass::parse(&self.execute(&arguments, is_cancelled)?)?);
-            on_pass(Passes::of(times.passes(), PASSES_MAX, times.differing().len()));
+            on_pass(Passes::of(times.passes(), (PASSES_MIN, PASSES_MAX), times.differing().len()));
         }
         Ok(times)
     }
@@ -144,7 +148,7 @@ impl Program {
             let between = self.execute(&["between", cpu, other], is_cancelled)?;
             times.add(PairPass::parse(&between)?);
             spans.push(Gaps::parse(&self.execute(&["gaps", cpu], is_cancelled)?)?);
-            on_pass(Passes::of(times.passes(), PAIR_PASSES_MAX, times.differing()));
+            on_pass(Passes::of(times.passes(), (PASSES_MIN, PAIR_PASSES_MAX), times.differing()));
         }
         Ok((times, Stolen::of(&spans)))
     }
@@ -163,8 +167,43 @@ impl Program {
         let mut spans = Vec::new();
         while spans.len() < PASSES_MIN {
             spans.push(Gaps::parse(&self.execute(&["gaps", &cpu.to_string()], is_cancelled)?)?);
-            on_pass(Passes::of(spans.len(), PASSES_MIN, 0));
+            on_pass(Passes::of(spans.len(), (PASSES_MIN, PASSES_MIN), 0));
         }
         Ok(Stolen::of(&spans))
+    }
+
+    /// Measures loads of buffers on a CPU again and again, until their times come again, or have not for too
+    /// many passes.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be executed, or the user cancels.
+    pub(crate) fn measure_loads(
+        &self,
+        cpu: usize,
+        buffers: Vec<Buffer>,
+        passes: (usize, usize),
+        is_cancelled: &AtomicBool,
+        on_pass: &dyn Fn(Passes),
+    ) -> Result<LoadTimes, CalibrateError> {
+        let (least, most) = passes;
+        let mut arguments = vec!["loads".to_owned(), cpu.to_string()];
+        arguments.extend(buffers.iter().map(Buffer::to_string));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut times = LoadTimes::new(buffers);
+        while times.passes() < least || (times.passes() < most && !times.differing().is_empty()) {
+            times.add(&self.execute(&arguments, is_cancelled)?)?;
+            on_pass(Passes::of(times.passes(), passes, times.differing().len()));
+        }
+        Ok(times)
+    }
+
+    /// Returns what the processor says of a CPU's TLBs, in the program's words.
+    pub(crate) fn cpuid(
+        &self,
+        cpu: usize,
+        is_cancelled: &AtomicBool,
+    ) -> Result<String, CalibrateError> {
+        self.execute(&["cpuid", &cpu.to_string()], is_cancelled)
     }
 }

@@ -6,14 +6,14 @@ use std::{
 };
 
 use preemptlab_calibrate::{
-    CalibrateError, Calibration, Counted, Cpus, Figures, Loaded, MODULE, Machine, MicroCell,
-    OneCpu, Pair, PairPass, PairTimes, Place, Program, Solution, Stolen, ThisKernel, Times,
-    Unsolved, build_tree, counting_cell, pair_cell, solve,
+    CalibrateError, Calibration, Counted, Cpus, Figures, Loaded, MODULE, Machine, MachineCaches,
+    MicroCell, Moved, NoCaches, NoTransfer, OneCpu, Pair, PairPass, PairTimes, Place, Program,
+    Solution, Stolen, ThisKernel, Times, Unsolved, build_tree, counting_cell, pair_cell, solve,
 };
 use preemptlab_model::Arch;
 use preemptlab_provision::MICRO;
 use preemptlab_runner::Stop;
-use preemptlab_system::host::{HostKernel, processor};
+use preemptlab_system::host::{HostKernel, load, processor};
 
 use crate::{Blame, Error, Event, Lab, OrBlame, Part, Result};
 
@@ -27,6 +27,10 @@ pub struct Calibrated {
     pub stolen: Stolen,
     /// What two CPUs do for each other.
     pub between: Between,
+    /// Its caches, or why none are known.
+    pub caches: Result<MachineCaches, NoCaches>,
+    /// What a line costs that another CPU has written, or why that is not known.
+    pub moved: Result<Moved, NoTransfer>,
 }
 
 /// What two CPUs do for each other, as far as there are two.
@@ -51,12 +55,13 @@ struct Measured {
     /// Of two CPUs, where there are two.
     between: Result<(Pair, PairTimes), OneCpu>,
     stolen: Stolen,
+    caches: Result<MachineCaches, NoCaches>,
     machine: Machine,
 }
 
 /// Measures micro-benchmarks on this machine, counts their instructions in a guest, and fits prices; with a
 /// module also the privileged ones. What two CPUs do for each other is measured, too, and executed in a guest of two
-/// CPUs until their prices are found.
+/// CPUs until their prices are found. What a miss of a cache costs is measured last.
 ///
 /// # Errors
 ///
@@ -70,8 +75,12 @@ pub fn calibrate(lab: &Lab<'_>, with_module: bool) -> Result<Calibrated> {
     if module.is_some() {
         counted = counted.with(count(lab, Place::Kernel)?);
     }
-    let Measured { times, between, stolen, machine } = time(lab, module.as_deref())?;
+    let Measured { times, between, stolen, caches, machine } = time(lab, module.as_deref())?;
     let mut calibration = preemptlab_calibrate::calibrate(&times, &counted)?;
+    let moved = match &between {
+        Ok((pair, times)) => Moved::of(*pair, times),
+        Err(_) => Err(NoTransfer::OneCpu),
+    };
     let between = match between {
         Ok((pair, times)) => {
             let solution = match stolen.check() {
@@ -85,7 +94,7 @@ pub fn calibrate(lab: &Lab<'_>, with_module: bool) -> Result<Calibrated> {
         }
         Err(only) => Between::OneCpu(only),
     };
-    Ok(Calibrated { calibration, machine, stolen, between })
+    Ok(Calibrated { calibration, machine, stolen, between, caches, moved })
 }
 
 /// Returns the release of this machine's kernel.
@@ -132,13 +141,24 @@ fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<Measured> {
             (Err(only), measured?)
         }
     };
+    let cpu = match &between {
+        Ok((pair, _)) => pair.cpu,
+        Err(only) => only.cpu,
+    };
+    let caches = during(lab, Part::Caches, || {
+        let available_bytes = load(root).available_mib.unwrap_or(0) << 20;
+        MachineCaches::measure(&program, root, cpu, available_bytes, &flag, told(Part::Caches))
+    });
+    if let Err(NoCaches::Failed(CalibrateError::Interrupted)) = caches {
+        return Err(CalibrateError::Interrupted.into());
+    }
     let machine = Machine {
         processor: processor(root),
         release: Some(HostKernel::observe(root).release).filter(|release| !release.is_empty()),
         conditions: watch.end(root),
     };
     machine.check(&times)?;
-    Ok(Measured { times, between, stolen, machine })
+    Ok(Measured { times, between, stolen, caches, machine })
 }
 
 /// Executes in a guest of two CPUs what was measured between two of this machine, until the prices are found

@@ -186,6 +186,8 @@ pub enum Part {
     Between,
     /// What is stolen from the only CPU is measured.
     Gaps,
+    /// What a miss of its caches costs is measured on one of its CPUs.
+    Caches,
     /// A guest of two CPUs does the same in virtual time.
     Solve,
 }

@@ -3,16 +3,14 @@
 //! A profile may hold [`Caches`]; the plugin in QEMU models them. All are integers, so that no rounding of
 //! any machine reaches a cell.
 
+mod sizes;
+
 use alloc::{format, string::String};
 use core::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-/// The bytes of a line.
-pub const LINE_BYTES: u32 = 64;
-
-/// The most ways of a set.
-const WAYS_MAX: u32 = 32;
+pub use self::sizes::{CacheSize, LINE_BYTES, TlbSize};
 
 /// Caches of a machine. Each CPU has all but `l3`, which all share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -158,122 +156,6 @@ impl Groups {
     }
 }
 
-/// A cache's bytes and ways: a power of two of sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "CacheKeys", into = "CacheKeys")]
-pub struct CacheSize {
-    sets: u32,
-    ways: u32,
-}
-
-/// Keys of a cache.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CacheKeys {
-    bytes: u32,
-    ways: u32,
-}
-
-impl CacheSize {
-    /// The fewest sets: a line's address within its page tells its set of so many.
-    pub const SETS_MIN: u32 = 64;
-
-    /// The most sets: 2 GiB with 32 ways.
-    const SETS_MAX: u32 = 1 << 20;
-
-    /// Returns the number of sets.
-    pub const fn sets(self) -> u32 {
-        self.sets
-    }
-
-    /// Returns the number of lines of a set.
-    pub const fn ways(self) -> u32 {
-        self.ways
-    }
-}
-
-impl TryFrom<CacheKeys> for CacheSize {
-    type Error = String;
-
-    fn try_from(CacheKeys { bytes, ways }: CacheKeys) -> Result<Self, String> {
-        let sets = sets(bytes / LINE_BYTES, ways).filter(|sets| {
-            bytes.is_multiple_of(LINE_BYTES) && (Self::SETS_MIN..=Self::SETS_MAX).contains(sets)
-        });
-        sets.map(|sets| Self { sets, ways }).ok_or_else(|| {
-            format!(
-                "{bytes} bytes in {ways} ways are no cache: it has 1 to {WAYS_MAX} ways and, in lines of \
-                 {LINE_BYTES} bytes, a power of two of sets from {} to {}",
-                Self::SETS_MIN,
-                Self::SETS_MAX
-            )
-        })
-    }
-}
-
-impl From<CacheSize> for CacheKeys {
-    fn from(CacheSize { sets, ways }: CacheSize) -> Self {
-        Self { bytes: sets * ways * LINE_BYTES, ways }
-    }
-}
-
-/// A TLB's entries and ways: a power of two of sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "TlbKeys", into = "TlbKeys")]
-pub struct TlbSize {
-    sets: u32,
-    ways: u32,
-}
-
-/// Keys of a TLB.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TlbKeys {
-    entries: u32,
-    ways: u32,
-}
-
-impl TlbSize {
-    /// The most sets.
-    const SETS_MAX: u32 = 1 << 12;
-
-    /// Returns the number of sets.
-    pub const fn sets(self) -> u32 {
-        self.sets
-    }
-
-    /// Returns the number of entries of a set.
-    pub const fn ways(self) -> u32 {
-        self.ways
-    }
-}
-
-impl TryFrom<TlbKeys> for TlbSize {
-    type Error = String;
-
-    fn try_from(TlbKeys { entries, ways }: TlbKeys) -> Result<Self, String> {
-        let sets = sets(entries, ways).filter(|sets| *sets <= Self::SETS_MAX);
-        sets.map(|sets| Self { sets, ways }).ok_or_else(|| {
-            format!(
-                "{entries} entries in {ways} ways are no TLB: it has 1 to {WAYS_MAX} ways and a power of \
-                 two of sets, at most {}",
-                Self::SETS_MAX
-            )
-        })
-    }
-}
-
-impl From<TlbSize> for TlbKeys {
-    fn from(TlbSize { sets, ways }: TlbSize) -> Self {
-        Self { entries: sets * ways, ways }
-    }
-}
-
-/// Returns the sets that so many lines make, if they are a power of two.
-fn sets(lines: u32, ways: u32) -> Option<u32> {
-    let is_whole = (1..=WAYS_MAX).contains(&ways) && lines.is_multiple_of(ways);
-    is_whole.then(|| lines / ways).filter(|sets| sets.is_power_of_two())
-}
-
 /// A prefetcher: it learns the distance from miss to miss of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -350,7 +232,23 @@ struct PenaltyKeys {
 
 impl Penalty {
     /// The longest: 65,535 ns.
-    const MAX: u32 = (1 << 24) - 1;
+    pub const MAX: u32 = (1 << 24) - 1;
+
+    /// Makes a penalty of times in 1/256 ns.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is longer than [`Self::MAX`], or than that of a miss that the CPU waits for.
+    pub fn new(waits: u32, overlaps: u32, streams: u32) -> Result<Self, String> {
+        if waits > Self::MAX || overlaps > waits || streams > waits {
+            return Err(format!(
+                "a penalty must be 0 to {} (1/256 ns), and no miss costs more than one that a CPU waits \
+                 for",
+                Self::MAX
+            ));
+        }
+        Ok(Self { waits, overlaps, streams })
+    }
 
     /// Returns the penalty of a miss that the CPU waits for.
     pub const fn waits(self) -> u32 {
@@ -372,14 +270,7 @@ impl TryFrom<PenaltyKeys> for Penalty {
     type Error = String;
 
     fn try_from(PenaltyKeys { waits, overlaps, streams }: PenaltyKeys) -> Result<Self, String> {
-        if waits > Self::MAX || overlaps > waits || streams > waits {
-            return Err(format!(
-                "a penalty must be 0 to {} (1/256 ns), and no miss costs more than one that a CPU waits \
-                 for",
-                Self::MAX
-            ));
-        }
-        Ok(Self { waits, overlaps, streams })
+        Self::new(waits, overlaps, streams)
     }
 }
 
@@ -400,41 +291,6 @@ mod tests {
     #[track_caller]
     fn refused<T: DeserializeOwned>(text: &str) -> String {
         serde_json::from_str::<T>(text).err().expect(text).to_string()
-    }
-
-    #[test]
-    fn a_cache_has_a_power_of_two_of_sets() {
-        let text = r#"{"bytes":49152,"ways":12}"#;
-        let cache: CacheSize = serde_json::from_str(text).unwrap();
-        assert_eq!((cache.sets(), cache.ways()), (64, 12));
-        assert_eq!(serde_json::to_string(&cache).unwrap(), text);
-        for (bytes, ways) in [
-            (0, 1),
-            (4096, 0),
-            (49152, 8),
-            (49152, 13),
-            (49153, 12),
-            (2048, 1),
-            (1 << 20, 33),
-            (1 << 27, 1),
-        ] {
-            let said = refused::<CacheSize>(&format!(r#"{{"bytes":{bytes},"ways":{ways}}}"#));
-            assert!(said.contains("are no cache: it has 1 to 32 ways"), "{said}");
-        }
-        let said = refused::<CacheSize>(r#"{"bytes":49152,"ways":12,"line":32}"#);
-        assert!(said.starts_with("unknown field `line`"), "{said}");
-    }
-
-    #[test]
-    fn a_tlb_has_a_power_of_two_of_sets() {
-        let text = r#"{"entries":96,"ways":12}"#;
-        let tlb: TlbSize = serde_json::from_str(text).unwrap();
-        assert_eq!((tlb.sets(), tlb.ways()), (8, 12));
-        assert_eq!(serde_json::to_string(&tlb).unwrap(), text);
-        for (entries, ways) in [(0, 1), (96, 0), (96, 16), (96, 33), (1 << 13, 1)] {
-            let said = refused::<TlbSize>(&format!(r#"{{"entries":{entries},"ways":{ways}}}"#));
-            assert!(said.contains("are no TLB"), "{said}");
-        }
     }
 
     #[test]

@@ -10,6 +10,10 @@
 //!   ns_quartile ns_median`, or `name error ERRNO` where the kernel refuses.
 //! - `micro gaps CPU` spins, and prints `span NS` and then for each gap `stolen NS`, `own NS` where this kernel
 //!   took it, or `preempted NS` where another thread had the CPU.
+//! - `micro loads CPU BUFFER...` measures loads of buffers such as `lines:1024`, and prints `huge BYTES_GRANTED
+//!   BYTES_ASKED`, and for each `KIND COUNT LOADS` with the nanoseconds of so many loads: chained, independent, in
+//!   sequence.
+//! - `micro cpuid CPU` prints what CPUID says of TLBs there.
 //!
 //! Prices are fitted on these benchmarks, so that no workload of preemptlab may be among them: what a
 //! workload takes is what the prices have to predict.
@@ -22,8 +26,10 @@ extern crate std;
 mod between;
 mod calls;
 mod compute;
+mod cpuid;
 mod gaps;
 mod list;
+mod loads;
 mod memory;
 mod meter;
 mod module;
@@ -37,6 +43,7 @@ mod sockets;
 use alloc::{
     format,
     string::{String, ToString},
+    vec::Vec,
 };
 use core::panic::PanicInfo;
 
@@ -49,6 +56,7 @@ use preemptlab_sys::{
 use rustix::{fd::RawFd, io::Errno};
 
 pub use crate::list::{BENCHMARKS, Benchmark};
+use crate::loads::Buffer;
 use crate::meter::{Meter, Purpose, Spread};
 
 const STDOUT: RawFd = 1;
@@ -70,6 +78,8 @@ pub fn run() -> ! {
         Wanted::Benchmarks(purpose, Place::Kernel) => module::all(purpose),
         Wanted::Between(cpu, other) => bounded().and_then(|()| between::all(cpu, other)),
         Wanted::Gaps(cpu) => bounded().and_then(|()| gaps::all(cpu)),
+        Wanted::Cpuid(cpu) => cpuid::all(cpu),
+        Wanted::Loads(cpu, buffers) => bounded().and_then(|()| loads::all(cpu, &buffers)),
     });
     match lines {
         Ok(lines) => {
@@ -124,13 +134,17 @@ enum Wanted {
     Between(usize, usize),
     /// The gaps in the time of a CPU.
     Gaps(usize),
+    /// Loads of buffers.
+    Loads(usize, Vec<Buffer>),
+    /// What CPUID says.
+    Cpuid(usize),
 }
 
 /// Reads the command line, which `_start` does not hand on.
 fn arguments() -> Result<Wanted, String> {
     let usage = || {
         "usage: micro time CPU [module] | micro count [module] | micro between CPU OTHER | \
-         micro gaps CPU"
+         micro gaps CPU | micro loads CPU BUFFER... | micro cpuid CPU"
             .to_string()
     };
     let bytes = file::read("/proc/self/cmdline", ARGUMENTS_BYTES_MAX).map_err(|_| usage())?;
@@ -147,6 +161,12 @@ fn arguments() -> Result<Wanted, String> {
             return Ok(Wanted::Between(number(arguments.next())?, number(arguments.next())?));
         }
         Some("gaps") => return Ok(Wanted::Gaps(number(arguments.next())?)),
+        Some("cpuid") => return Ok(Wanted::Cpuid(number(arguments.next())?)),
+        Some("loads") => {
+            let cpu = number(arguments.next())?;
+            let buffers = arguments.map(|word| Buffer::parse(word).ok_or_else(usage));
+            return Ok(Wanted::Loads(cpu, buffers.collect::<Result<_, _>>()?));
+        }
         _ => return Err(usage()),
     };
     let place = match (arguments.next(), arguments.next()) {

@@ -1,4 +1,8 @@
+mod tlbs;
+
 use preemptlab_protocol::prices::Class;
+
+pub(super) use tlbs::tlbs;
 
 /// Returns the time of an instruction of a class on a processor of today at some 3.5 GHz, in nanoseconds, by
 /// tables of latencies and throughputs and rounded. CPUID and ports have the time of a hypervisor. A timer's

@@ -33,6 +33,7 @@ impl Measuring {
             Part::Count(Place::Kernel) => "counting the instructions of the module in a guest",
             Part::Between => "measuring between two CPUs of this machine",
             Part::Gaps => "measuring what is stolen from a CPU of this machine",
+            Part::Caches => "measuring the caches of this machine",
             Part::Solve => "executing the same between two CPUs of a guest",
         };
         let bar = ProgressBar::new_spinner();

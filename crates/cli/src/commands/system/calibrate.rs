@@ -1,5 +1,7 @@
 //! `preemptlab system calibrate`: the costs of each class of instructions on this machine.
 
+mod caches;
+
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -55,8 +57,10 @@ pub fn execute(args: &Calibrate, config: &Config, output: &Output) -> exit::Resu
         allow_build_scripts: args.allow_build_scripts,
         ..lab::here(config, None, &shown)
     };
-    let Calibrated { calibration, machine, stolen, between } = calibrate(&lab, args.root)?;
-    let profile = toml::to_string(&calibration.profile(name, machine.description()))
+    let Calibrated { calibration, machine, stolen, between, caches, moved } =
+        calibrate(&lab, args.root)?;
+    let of_profile = caches.as_ref().ok().map(|found| found.of_profile(moved.ok()));
+    let profile = toml::to_string(&calibration.profile(name, machine.description(), of_profile))
         .map_err(|error| exit::host(format!("the profile has no TOML form: {error}")))?;
     output.data(&residuals(&calibration).terminal(output.terminal()))?;
     output.data(&prices(&calibration).terminal(output.terminal()))?;
@@ -68,6 +72,7 @@ pub fn execute(args: &Calibrate, config: &Config, output: &Output) -> exit::Resu
         Between::OneCpu(only) => output.warning(skipped(*only)),
     }
     output.data(&gaps(&stolen).terminal(output.terminal()))?;
+    output.data(&caches::table(&caches, &moved).terminal(output.terminal()))?;
     writable::write(&args.out, profile.as_bytes(), output)?;
     output.note(format!("next: an experiment with `[machine] cost = \"{}\"`", args.out.display()));
     Ok(ExitCode::from(exit::OK))
@@ -337,7 +342,7 @@ mod tests {
             times.add(PairPass::parse(&text).unwrap());
         }
         let stolen = Stolen::of(&[]);
-        let pair = Pair { cpu: 0, other: 2, one_core: false };
+        let pair = Pair { cpu: 0, other: 2, distance: None };
         let table = exchanges(pair, &times, &stolen);
         let printed = format!("{table:?}");
         for said in [
