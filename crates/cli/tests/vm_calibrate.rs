@@ -10,17 +10,19 @@ use std::{
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{ExitStatus, Stdio},
+    sync::atomic::AtomicBool,
 };
 
-use common::Desk;
+use common::{Desk, Finished};
 use preemptlab_calibrate::{
-    COLD, Counted, Exchange, MODULE, MicroCell, PairPass, Place, TIMED_ALONE, counting_cell,
-    pair_cell,
+    COLD, Counted, Exchange, MODULE, MachineCaches, MicroCell, Moved, NoCaches, PairPass, Place,
+    Program, TIMED_ALONE, Tlb, Tlbs, Told, ToldCaches, counting_cell, pair_cell,
 };
 use preemptlab_lab::{Preparation, Prepared};
-use preemptlab_model::Arch;
+use preemptlab_model::{Arch, Profile};
 use preemptlab_protocol::{
     Message,
+    caches::{Distance, Penalties, Penalty, Transfer},
     prices::{Class, Price, Prices},
 };
 use preemptlab_provision::{MICRO, Options, Provision, Store};
@@ -171,6 +173,61 @@ fn what_two_cpus_do_for_each_other_follows_their_prices() {
     let slow = between(&prices(1_000, 30_000));
     assert!((slow[0] - call_ns).abs() < 100.0, "{base:?}, {slow:?}");
     assert!(slow[1] > futex_ns + 20_000.0 && slow[2] > pipe_ns + 20_000.0, "{base:?}, {slow:?}");
+}
+
+/// The caches of a virtual machine of an Intel Xeon, as they were measured there.
+fn recorded() -> MachineCaches {
+    let told = |kib: u64, ways| Told { bytes: kib << 10, ways };
+    let (l1d, l1i, l2, l3) = (told(48, 12), told(32, 8), told(2048, 16), told(307_200, 20));
+    let tlb = |entries| Tlb { entries, ways: None };
+    let penalty = |waits, overlaps, streams| Penalty::new(waits, overlaps, streams).unwrap();
+    MachineCaches {
+        told: ToldCaches { cpu: 0, l1d, l1i, l2, l3 },
+        alike: true,
+        tlbs: Tlbs { dtlb: tlb(96), stlb: tlb(2048) },
+        penalties: Penalties {
+            l2: penalty(1100, 40, 60),
+            l3: penalty(29_000, 500, 450),
+            memory: penalty(38_000, 1300, 600),
+            stlb: penalty(620, 0, 0),
+            walk: penalty(3500, 300, 0),
+        },
+        memory_bytes: 1 << 30,
+        huge_bytes: (1 << 30, 1 << 30),
+    }
+}
+
+/// The program prints what its reader reads, and what a busy or an unknown machine does not tell is a reason.
+#[test]
+fn a_profile_with_the_caches_of_this_machine_is_that_of_a_cell() {
+    let program = Program::open(MICRO).unwrap();
+    let never = AtomicBool::new(false);
+    let measured = MachineCaches::measure(&program, Path::new("/"), 0, 1 << 30, &never, |passes| {
+        println!("{passes:?}");
+    });
+    let found = match measured {
+        Ok(found) => found,
+        Err(NoCaches::Failed(error)) => panic!("{error}"),
+        Err(reason) => {
+            println!("{reason}");
+            recorded()
+        }
+    };
+    println!("{found:?}");
+    let transfer = Transfer::try_from(25_600).unwrap();
+    let caches = found.of_profile(Some(Moved { distance: Distance::Complex, transfer }));
+    let fixture = include_str!("../../lab/tests/prices/fixture.toml");
+    let profile = Profile { caches: Some(caches), ..toml::from_str(fixture).unwrap() };
+    let desk = Desk::new();
+    desk.write("measured.toml", &toml::to_string(&profile).unwrap());
+    desk.write(
+        "cell.toml",
+        "format = 1\nname = \"cell\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\ncpus = [2]\n\
+         [replicates]\ncount = 1\n[machine]\ncost = \"measured.toml\"\ncaches = true\n\
+         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n",
+    );
+    let run = desk.lasting_command(&["run", "cell.toml", "--out", "cell", "--no-cache"]).output();
+    Finished::new(run.unwrap()).succeeds();
 }
 
 #[test]

@@ -190,7 +190,8 @@ mod tests {
     /// The bytes of the buffers of lines, and the pages of the others.
     fn chosen(kib: [u64; 3], tlbs: Tlbs, available_mib: u64) -> Result<[u64; 6], NoCaches> {
         let plan = Plan::of(&told(kib), tlbs, available_mib << 20)?;
-        let lines = [plan.l1, plan.l2, plan.l3, plan.memory].map(|lines| lines * LINE_BYTES >> 10);
+        let lines =
+            [plan.l1, plan.l2, plan.l3, plan.memory].map(|lines| (lines * LINE_BYTES) >> 10);
         let [l1, l2, l3, memory] = lines;
         Ok([l1, l2, l3, memory >> 10, plan.near, plan.far])
     }

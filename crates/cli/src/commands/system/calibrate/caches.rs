@@ -132,3 +132,85 @@ fn place(distance: Distance) -> &'static str {
         Distance::Far => "of another socket",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_calibrate::{Tlbs, ToldCaches};
+    use preemptlab_protocol::caches::{Penalties, Transfer};
+    use preemptlab_report::Terminal;
+
+    use super::*;
+
+    fn xeon() -> MachineCaches {
+        let told = |kib: u64, ways| Told { bytes: kib << 10, ways };
+        let (l1d, l1i, l2, l3) = (told(48, 12), told(32, 8), told(2048, 16), told(307_200, 20));
+        let penalty = Penalty::new(512, 128, 64).unwrap();
+        let dtlb = Tlb { entries: 72, ways: Some(72) };
+        MachineCaches {
+            told: ToldCaches { cpu: 3, l1d, l1i, l2, l3 },
+            alike: true,
+            tlbs: Tlbs { dtlb, stlb: Tlb { entries: 2048, ways: None } },
+            penalties: Penalties {
+                l2: penalty,
+                l3: penalty,
+                memory: penalty,
+                stlb: penalty,
+                walk: penalty,
+            },
+            memory_bytes: 1 << 30,
+            huge_bytes: (1 << 30, 1 << 30),
+        }
+    }
+
+    fn printed(found: Result<MachineCaches, NoCaches>, moved: Result<Moved, NoTransfer>) -> String {
+        let text = table(&found, &moved).terminal(Terminal { width: 400, color: false });
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn sizes_that_no_profile_holds_are_named_with_what_takes_their_place() {
+        let transfer = Transfer::try_from(25_600).unwrap();
+        let moved = Ok(Moved { distance: Distance::Complex, transfer });
+        let text = printed(Ok(xeon()), moved);
+        for said in [
+            "the second cache 2 MiB 16 2.00 0.50 0.25",
+            "the last cache 304 MiB 19 2.00 0.50 0.25 the nearest to 300 MiB in 20 ways",
+            "the first TLB 72 pages 18 the nearest to 72 in 72 ways",
+            "the second TLB 2048 pages 16 2.00 0.50 0.25 where the times of loads rise",
+            "a line of a CPU with the same last cache 100.00 `complex`",
+            "holds 29% of the buffer in memory",
+            "assumed: overlap_accesses, prefetcher",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        assert!(!text.contains("pages of 2 MiB;") && !text.contains("other CPUs"), "{text}");
+    }
+
+    #[test]
+    fn an_odd_machine_is_described() {
+        let odd = MachineCaches {
+            alike: false,
+            memory_bytes: 128 << 20,
+            huge_bytes: (2 << 20, 128 << 20),
+            ..xeon()
+        };
+        let text = printed(Ok(odd), Err(NoTransfer::OneCpu));
+        for said in [
+            "costs what one of the last cache does: there is but one CPU to measure on",
+            "gave 2 MiB of 128 MiB in pages of 2 MiB",
+            "no larger than the last cache",
+            "these are those of CPU 3",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_machine_without_caches_has_the_reason() {
+        let reason = NoCaches::NotTold { cpu: 0, cache: "last cache (level 3)" };
+        let text = printed(Err(reason), Err(NoTransfer::OneCpu));
+        let said =
+            "the profile has no caches: the kernel does not tell the last cache (level 3) of CPU 0";
+        assert!(text.contains(said), "{text}");
+    }
+}
