@@ -36,7 +36,10 @@ mod solve;
 mod sysfs;
 mod times;
 
-pub use caches::{Buffer, MachineCaches, Moved, NoCaches, NoTransfer, Tlb, Tlbs, Told, ToldCaches};
+pub use caches::{
+    BeyondNs, Buffer, Holder, Level, MachineCaches, Moved, NoCaches, NoTransfer, Size, Tlb, Tlbs,
+    Told, ToldCaches,
+};
 pub use counted::Counted;
 pub use error::CalibrateError;
 pub use exchange::{Exchange, Exchanged, PairPass, PairTimes, Spread};

@@ -1,5 +1,6 @@
 //! The caches of a machine, and what a miss costs there.
 
+mod level;
 mod loads;
 mod plan;
 mod told;
@@ -12,6 +13,7 @@ use preemptlab_model::Arch;
 use preemptlab_protocol::caches::{CacheSize, Caches, Penalties, Prefetcher, Streams};
 
 pub use self::{
+    level::{BeyondNs, Holder, Level, Size},
     loads::{Buffer, LoadTimes},
     told::{Told, ToldCaches, shares_last},
     transfer::{Moved, NoTransfer},

@@ -52,6 +52,11 @@ impl Moved {
         Ok(Self { distance, transfer: Transfer::try_from(transfer).map_err(outside)? })
     }
 
+    /// Returns the time of the line, in nanoseconds.
+    pub fn ns(self) -> f64 {
+        f64::from(self.transfer.get()) / PRICE_PER_NS
+    }
+
     /// Returns the prices of a profile, which has none of the other distances.
     pub fn transfers(self) -> Transfers {
         let of = |distance| (distance == self.distance).then_some(self.transfer);

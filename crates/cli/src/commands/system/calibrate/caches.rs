@@ -1,7 +1,8 @@
 //! What the table of a calibration says of caches.
 
-use preemptlab_calibrate::{MachineCaches, Moved, NoCaches, NoTransfer, Tlb, Told};
-use preemptlab_protocol::caches::{CacheSize, Caches, Distance, Penalty, TlbSize};
+use preemptlab_calibrate::{
+    BeyondNs, Holder, Level, MachineCaches, Moved, NoCaches, NoTransfer, Size,
+};
 use preemptlab_report::{Cell, Column, Table, Tone};
 
 /// Shows the sizes of caches and what a miss costs, or why the profile has no caches.
@@ -24,46 +25,61 @@ pub fn table(found: &Result<MachineCaches, NoCaches>, moved: &Result<Moved, NoTr
 }
 
 fn rows(table: &mut Table, found: &MachineCaches, moved: &Result<Moved, NoTransfer>) {
-    let Caches { l1d, l1i, l2, l3, dtlb, stlb, penalties, .. } = found.of_profile(None);
-    let told = found.told;
-    let of_cache = |size: CacheSize, told: Told| {
-        let is_exact = (u64::from(size.bytes()), size.ways()) == (told.bytes, told.ways);
-        let other = format!("the nearest to {} in {} ways", bytes(told.bytes), told.ways);
-        let word = if is_exact { String::new() } else { other };
-        ([bytes(size.bytes().into()), size.ways().to_string()], word)
-    };
-    let of_tlb = |size: TlbSize, tlb: Tlb| {
-        let word = match tlb.ways {
-            None => "where the times of loads rise; the ways are assumed".to_owned(),
-            Some(ways) if (size.entries(), size.ways()) == (tlb.entries, ways) => String::new(),
-            Some(ways) => format!("the nearest to {} in {ways} ways", tlb.entries),
+    for Level { holder, found, held, beyond_ns } in found.levels() {
+        let (finds, unit) = words(holder);
+        let (amount, ways) = match held.or(found) {
+            Some(size) => (unit(size.amount), size.ways.map(|ways| ways.to_string())),
+            None => (String::new(), None),
         };
-        ([format!("{} pages", size.entries()), size.ways().to_string()], word)
-    };
-    let memory = [bytes(found.memory_bytes), String::new()];
-    let none = || ([String::new(), String::new()], String::new());
-    for (finds, (size, word), penalty) in [
-        ("data in the first cache", of_cache(l1d, told.l1d), None),
-        ("instructions there", of_cache(l1i, told.l1i), None),
-        ("the second cache", of_cache(l2, told.l2), Some(penalties.l2)),
-        ("the last cache", of_cache(l3, told.l3), Some(penalties.l3)),
-        ("memory", (memory, "the size of the buffer".to_owned()), Some(penalties.memory)),
-        ("the first TLB", of_tlb(dtlb, found.tlbs.dtlb), None),
-        ("the second TLB", of_tlb(stlb, found.tlbs.stlb), Some(penalties.stlb)),
-        ("the page table", none(), Some(penalties.walk)),
-    ] {
-        let cells = [finds.to_owned()].into_iter().chain(size).chain(times(penalty)).chain([word]);
-        table.row(cells.map(Cell::from));
+        let times = beyond_ns.map(|BeyondNs { waits, overlaps, streams }| {
+            [waits, overlaps, streams].map(|ns| format!("{ns:.2}"))
+        });
+        let cells = [finds.to_owned(), amount, ways.unwrap_or_default()].into_iter();
+        let cells = cells.chain(times.unwrap_or_default());
+        table.row(cells.chain([remark(holder, found, held, unit)]).map(Cell::from));
     }
-    if let Ok(Moved { distance, transfer }) = moved {
-        let waits = ns(transfer.get());
-        let [finds, words] =
-            [format!("a line of a CPU {}", place(*distance)), format!("`{}`", distance.as_str())];
+    if let Ok(moved) = moved {
         let blank = String::new;
-        let cells = [finds, blank(), blank(), waits, blank(), blank(), words];
-        table.row(cells.map(Cell::from));
+        let words = format!("`{}`", moved.distance.as_str());
+        let waits = format!("{:.2}", moved.ns());
+        let finds = "what another CPU has written".to_owned();
+        table.row([finds, blank(), blank(), waits, blank(), blank(), words].map(Cell::from));
     }
     notes(table, found, moved);
+}
+
+/// Names what holds a line or a translation, and says what its size is in.
+fn words(holder: Holder) -> (&'static str, fn(u64) -> String) {
+    let pages = |entries| format!("{entries} pages");
+    match holder {
+        Holder::FirstData => ("data in the first cache", bytes),
+        Holder::FirstInstructions => ("instructions there", bytes),
+        Holder::Second => ("the second cache", bytes),
+        Holder::Last => ("the last cache", bytes),
+        Holder::Memory => ("memory", bytes),
+        Holder::FirstTlb => ("the first TLB", pages),
+        Holder::SecondTlb => ("the second TLB", pages),
+        Holder::PageTable => ("the page table", pages),
+    }
+}
+
+/// Says where a size comes from that the machine does not tell so.
+fn remark(
+    holder: Holder,
+    found: Option<Size>,
+    held: Option<Size>,
+    unit: fn(u64) -> String,
+) -> String {
+    match (found, held) {
+        (Some(Size { ways: None, .. }), Some(_)) => {
+            "where the times of loads rise; the ways are assumed".to_owned()
+        }
+        (Some(Size { amount, ways: Some(ways) }), Some(held)) if found != Some(held) => {
+            format!("the nearest to {} in {ways} ways", unit(amount))
+        }
+        _ if holder == Holder::Memory => "the size of the buffer".to_owned(),
+        _ => String::new(),
+    }
 }
 
 fn notes(table: &mut Table, found: &MachineCaches, moved: &Result<Moved, NoTransfer>) {
@@ -105,17 +121,6 @@ fn notes(table: &mut Table, found: &MachineCaches, moved: &Result<Moved, NoTrans
     );
 }
 
-/// Returns the three times of a penalty; blank ones without.
-fn times(penalty: Option<Penalty>) -> [String; 3] {
-    penalty.map_or_else(Default::default, |penalty| {
-        [penalty.waits(), penalty.overlaps(), penalty.streams()].map(ns)
-    })
-}
-
-fn ns(of_256: u32) -> String {
-    format!("{:.2}", f64::from(of_256) / 256.0)
-}
-
 fn bytes(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) && bytes > 0 {
         format!("{} MiB", bytes >> 20)
@@ -124,19 +129,10 @@ fn bytes(bytes: u64) -> String {
     }
 }
 
-fn place(distance: Distance) -> &'static str {
-    match distance {
-        Distance::Core => "of the same core",
-        Distance::Complex => "with the same last cache",
-        Distance::Socket => "with another last cache",
-        Distance::Far => "of another socket",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use preemptlab_calibrate::{Tlbs, ToldCaches};
-    use preemptlab_protocol::caches::{Penalties, Transfer};
+    use preemptlab_calibrate::{Tlb, Tlbs, Told, ToldCaches};
+    use preemptlab_protocol::caches::{Distance, Penalties, Penalty, Transfer};
     use preemptlab_report::Terminal;
 
     use super::*;
@@ -175,9 +171,9 @@ mod tests {
         for said in [
             "the second cache 2 MiB 16 2.00 0.50 0.25",
             "the last cache 304 MiB 19 2.00 0.50 0.25 the nearest to 300 MiB in 20 ways",
-            "the first TLB 72 pages 18 the nearest to 72 in 72 ways",
+            "the first TLB 72 pages 18 the nearest to 72 pages in 72 ways",
             "the second TLB 2048 pages 16 2.00 0.50 0.25 where the times of loads rise",
-            "a line of a CPU with the same last cache 100.00 `complex`",
+            "what another CPU has written 100.00 `complex`",
             "holds 29% of the buffer in memory",
             "assumed: overlap_accesses, prefetcher",
         ] {
