@@ -186,11 +186,11 @@ fn recorded() -> MachineCaches {
         alike: true,
         tlbs: Tlbs { dtlb: tlb(96), stlb: tlb(2048) },
         penalties: Penalties {
-            l2: penalty(1100, 40, 60),
-            l3: penalty(29_000, 500, 450),
-            memory: penalty(38_000, 1300, 600),
-            stlb: penalty(620, 0, 0),
-            walk: penalty(3500, 300, 0),
+            l2: penalty(997, 29, 74),
+            l3: penalty(29_694, 23, 559),
+            memory: penalty(56_551, 2132, 956),
+            stlb: penalty(632, 95, 0),
+            walk: penalty(4320, 1504, 0),
         },
         memory_bytes: 1 << 30,
         huge_bytes: (1 << 30, 1 << 30),
@@ -202,7 +202,7 @@ fn recorded() -> MachineCaches {
 fn a_profile_with_the_caches_of_this_machine_is_that_of_a_cell() {
     let program = Program::open(MICRO).unwrap();
     let never = AtomicBool::new(false);
-    let measured = MachineCaches::measure(&program, Path::new("/"), 0, 1 << 30, &never, |passes| {
+    let measured = MachineCaches::measure(&program, Path::new("/"), 0, 1 << 29, &never, |passes| {
         println!("{passes:?}");
     });
     let found = match measured {
@@ -224,7 +224,7 @@ fn a_profile_with_the_caches_of_this_machine_is_that_of_a_cell() {
         "cell.toml",
         "format = 1\nname = \"cell\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\ncpus = [2]\n\
          [replicates]\ncount = 1\n[machine]\ncost = \"measured.toml\"\ncaches = true\n\
-         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n",
+         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"50ms\"\n",
     );
     let run = desk.lasting_command(&["run", "cell.toml", "--out", "cell", "--no-cache"]).output();
     Finished::new(run.unwrap()).succeeds();

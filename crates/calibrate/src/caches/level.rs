@@ -2,7 +2,7 @@
 
 use preemptlab_protocol::caches::{CacheSize, Caches, Penalty, TlbSize};
 
-use super::{MachineCaches, Tlb, Told};
+use super::{measured::MachineCaches, told::Told, translations::Tlb};
 use crate::price::PRICE_PER_NS;
 
 /// Where a load finds its line, or its translation.

@@ -2,7 +2,12 @@
 
 use std::{array, fmt};
 
+use preemptlab_protocol::caches;
+
 use crate::{CalibrateError, line};
+
+/// The bytes of a line.
+pub const LINE_BYTES: u64 = caches::LINE_BYTES as u64;
 
 /// What a buffer is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use preemptlab_protocol::caches::{Penalties, Penalty};
 
 use super::{
-    NoCaches, ToldCaches,
-    loads::{Buffer, Kind, LoadTimes, Reached},
+    loads::{Buffer, Kind, LINE_BYTES, LoadTimes, Reached},
+    reason::NoCaches,
+    told::ToldCaches,
     translations::Tlbs,
 };
 use crate::price::PRICE_PER_NS;
 
-pub const LINE_BYTES: u64 = preemptlab_protocol::caches::LINE_BYTES as u64;
 const PAGE_BYTES: u64 = 4096;
 
 /// The most memory of a buffer.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use preemptlab_protocol::caches::LINE_BYTES;
 
-use super::NoCaches;
+use super::reason::NoCaches;
 use crate::sysfs;
 
 /// No CPU has more caches.

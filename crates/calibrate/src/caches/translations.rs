@@ -3,9 +3,9 @@
 use preemptlab_protocol::caches::TlbSize;
 
 use super::{
-    NoCaches, ToldCaches,
-    loads::{Buffer, Kind, LoadTimes, Reached},
-    plan::LINE_BYTES,
+    loads::{Buffer, Kind, LINE_BYTES, LoadTimes, Reached},
+    reason::NoCaches,
+    told::ToldCaches,
 };
 
 /// Ways of a TLB where nobody tells them: those of the second one of recent processors.
