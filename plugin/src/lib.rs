@@ -135,7 +135,7 @@ fn ask<T: AsRef<str>>(arguments: &[T]) -> Result<Asked, String> {
     let mut asked = Asked::default();
     if let Some(prices) = value("prices") {
         asked.prices = Some(read("prices", prices)?);
-        turns::watch(turn_begins, turn_ends)?;
+        turns::watch(turn_begins, turn_ends, turn_loses)?;
     }
     if let Some(caches) = value("caches") {
         if asked.prices.is_none() {
@@ -304,6 +304,12 @@ extern "C" fn turn_ends(is_over: bool) -> i64 {
     match running() {
         Some(Running { meter: Some(meter), .. }) => meter.end(is_over),
         _ => 0,
+    }
+}
+
+extern "C" fn turn_loses(cpu: c_uint, from_ns: i64, until_ns: i64) {
+    if let Some(Running { tracer: Some(tracer), .. }) = running() {
+        tracer.lost(cpu, from_ns.cast_unsigned(), until_ns.cast_unsigned());
     }
 }
 

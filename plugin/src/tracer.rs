@@ -195,16 +195,38 @@ impl Tracer {
             unsafe { injector.raise_due(clock, &self.guest, cpu, now_ns) };
         }
         let announced = announced.unwrap_or_else(|| self.announce(number, kind, address));
-        if cpu != self.cpu {
-            self.cpu = cpu;
-            self.output.number(CPU);
-            self.output.number(cpu.into());
-        }
+        self.on(cpu);
         // A block that a fault has left early keeps what its rest was to cost, which is less than the counts
         // that QEMU has taken back: due time may be some nanoseconds less than before.
         let now_ns = now_ns.max(self.followed().last_ns);
         self.tell(FIRST_EVENT + announced, now_ns, effect);
         self.output.flush_if_full();
+    }
+
+    /// Records that time was stolen from a CPU, from one time until another.
+    pub fn lost(&mut self, cpu: c_uint, from_ns: u64, until_ns: u64) {
+        if let Some(zoom) = &self.program.zoom
+            && !(zoom.start_ns..=zoom.end_ns).contains(&until_ns)
+        {
+            return;
+        }
+        let number = self.site(0, SiteKind::Stolen.into()) as usize;
+        let announced = self.sites[number].announced;
+        let announced = announced.unwrap_or_else(|| self.announce(number, SiteKind::Stolen, 0));
+        self.on(cpu);
+        let until_ns = until_ns.max(self.followed().last_ns);
+        self.event(FIRST_EVENT + announced, until_ns);
+        self.output.number(until_ns.saturating_sub(from_ns));
+        self.output.flush_if_full();
+    }
+
+    /// Names the CPU of what follows.
+    fn on(&mut self, cpu: c_uint) {
+        if cpu != self.cpu {
+            self.cpu = cpu;
+            self.output.number(CPU);
+            self.output.number(cpu.into());
+        }
     }
 
     /// Writes an event with what it takes to follow it.

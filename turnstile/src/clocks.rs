@@ -6,6 +6,13 @@
 //!
 //! Where a turn ends is decided by what the guest does, never by where QEMU happens to leave its
 //! execution: a turn that was left early goes on.
+//!
+//! Where time is stolen from a CPU, its clock jumps, as soon as it has come to the gap. A CPU that is idle then loses
+//! nothing, unless it is woken before the gap is over.
+
+use std::mem;
+
+use crate::steals::{Gap, Steals};
 
 /// The lookahead where CPUs wait for each other: about what a cache line takes from one CPU to another of
 /// its complex, which is 24 to 30 ns on an EPYC 7453 (nviennot/core-to-core-latency, issue 125). With more,
@@ -28,11 +35,16 @@ pub struct Clocks {
     turn: Option<Turn>,
     /// The number of the turn, to tell who has had none for longest.
     turns: u64,
+    steals: Option<Steals>,
 }
 
 #[derive(Clone, Default)]
 struct Cpu {
     now_ns: i64,
+    /// The next time that is stolen from it.
+    gap: Option<Gap>,
+    /// What was stolen from it since its last turn.
+    stolen: Vec<Gap>,
     is_idle: bool,
     /// When it was interrupted in its idleness.
     woken_ns: Option<i64>,
@@ -93,7 +105,18 @@ impl Clocks {
             slack_ns,
             turn: None,
             turns: 0,
+            steals: None,
         }
+    }
+
+    /// Has time stolen from the CPUs.
+    #[must_use]
+    pub fn with_steals(mut self, steals: Steals) -> Self {
+        for (number, cpu) in self.cpus.iter_mut().enumerate() {
+            cpu.gap = Some(steals.first_after(number, cpu.now_ns));
+        }
+        self.steals = Some(steals);
+        self
     }
 
     /// Notes whether a CPU is idle. `now_ns` is when it wakes up if nobody has interrupted it.
@@ -101,12 +124,43 @@ impl Clocks {
         let state = &mut self.cpus[cpu];
         if state.is_idle && !is_idle {
             state.now_ns = state.now_ns.max(state.woken_ns.unwrap_or(now_ns));
+            self.wake_from_gaps(cpu);
         }
+        let state = &mut self.cpus[cpu];
         state.is_idle = is_idle;
         state.woken_ns = None;
         if is_idle && self.turn.is_some_and(|turn| turn.cpu == cpu) {
             self.turn = None;
         }
+    }
+
+    /// Passes the gaps that began before a CPU woke up: it loses what is left of the last one.
+    fn wake_from_gaps(&mut self, cpu: usize) {
+        let (Some(steals), state) = (&self.steals, &mut self.cpus[cpu]) else { return };
+        while let Some(gap) = state.gap.filter(|gap| gap.start_ns <= state.now_ns) {
+            state.now_ns = state.now_ns.max(gap.end_ns);
+            state.stolen.push(gap);
+            state.gap = Some(steals.first_after(cpu, gap.end_ns));
+        }
+    }
+
+    /// Has busy CPUs lose the gaps that they have come to. A CPU that was within an instruction loses all of a gap
+    /// after it.
+    fn steal(&mut self) {
+        let Some(steals) = &self.steals else { return };
+        for (number, cpu) in self.cpus.iter_mut().enumerate().filter(|(_, cpu)| !cpu.is_idle) {
+            while let Some(gap) = cpu.gap.filter(|gap| gap.start_ns <= cpu.now_ns) {
+                let gap = Gap { start_ns: cpu.now_ns, end_ns: cpu.now_ns + gap.len_ns() };
+                cpu.now_ns = gap.end_ns;
+                cpu.stolen.push(gap);
+                cpu.gap = Some(steals.first_after(number, cpu.now_ns));
+            }
+        }
+    }
+
+    /// Takes what was stolen from a CPU since its last turn.
+    pub fn take_stolen(&mut self, cpu: usize) -> Vec<Gap> {
+        mem::take(&mut self.cpus[cpu].stolen)
     }
 
     /// Takes the interrupts that a CPU has come to the time of.
@@ -125,6 +179,7 @@ impl Clocks {
 
     /// Decides what to do next, where the next timer is due at this time.
     pub fn next(&mut self, timer_ns: i64) -> Step {
+        self.steal();
         let busy = |cpu: &usize| !self.cpus[*cpu].is_idle;
         let order = |cpu: &usize| (self.cpus[*cpu].now_ns, self.cpus[*cpu].last_turn);
         let Some(behind) = (0..self.cpus.len()).filter(busy).min_by_key(order) else {
@@ -140,9 +195,11 @@ impl Clocks {
             self.turn.filter(|turn| self.cpus[turn.cpu].now_ns < turn.end_ns.min(timer_ns));
         let turn = goes_on.unwrap_or_else(|| self.turn_of(behind));
         self.turn = Some(turn);
-        let Cpu { now_ns, due, .. } = self.cpus[turn.cpu];
+        let Cpu { now_ns, due, gap, .. } = self.cpus[turn.cpu];
         let due_ns = due.map_or(i64::MAX, |(due_ns, _)| due_ns);
-        Step::Execute { cpu: turn.cpu, now_ns, until_ns: turn.end_ns.min(timer_ns).min(due_ns) }
+        let gap_ns = gap.map_or(i64::MAX, |gap| gap.start_ns);
+        let until_ns = turn.end_ns.min(timer_ns).min(due_ns).min(gap_ns);
+        Step::Execute { cpu: turn.cpu, now_ns, until_ns }
     }
 
     /// A new turn of a CPU.
@@ -388,6 +445,53 @@ mod tests {
             clocks.went(until_ns, Left::Early, NEVER);
         }
         assert!(clocks.cpus[0].now_ns > 1002 + CONTENDED_FOR_NS);
+    }
+
+    fn steals() -> Steals {
+        Steals::parse(&format!("7 1000{}", " 5000".repeat(16))).unwrap()
+    }
+
+    #[test]
+    fn a_busy_cpu_loses_a_gap_and_the_others_come_up_with_it() {
+        let gap = steals().first_after(0, 1000);
+        let mut clocks = busy(1).with_steals(steals());
+        assert_eq!(clocks.next(NEVER), execute(0, 1000, gap.start_ns));
+        // A turn that is short of a gap goes on, and one beyond it loses all of the gap.
+        clocks.went(gap.start_ns - 10, Left::Settled, NEVER);
+        let until = execute(0, gap.start_ns - 10, gap.start_ns);
+        assert_eq!((clocks.next(NEVER), clocks.take_stolen(0)), (until, vec![]));
+        clocks.went(gap.start_ns + 7, Left::Settled, NEVER);
+        // A timer of that time is served at its time.
+        assert_eq!(clocks.next(gap.end_ns - 1), Step::Timers(gap.end_ns - 1));
+        let next = steals().first_after(0, gap.end_ns + 7).start_ns;
+        assert_eq!(clocks.next(NEVER), execute(0, gap.end_ns + 7, next));
+        let stolen = Gap { start_ns: gap.start_ns + 7, end_ns: gap.end_ns + 7 };
+        assert_eq!((clocks.take_stolen(0), clocks.take_stolen(0)), (vec![stolen], vec![]));
+        let mut clocks = busy(2).with_steals(steals());
+        let mut stolen_ns = [0, 0];
+        while clocks.cpus.iter().any(|cpu| cpu.now_ns < 100_000_000) {
+            let Step::Execute { cpu, now_ns, until_ns } = clocks.next(NEVER) else { panic!() };
+            assert!(now_ns <= clocks.cpus[1 - cpu].now_ns + 500);
+            stolen_ns[cpu] += clocks.take_stolen(cpu).into_iter().map(Gap::len_ns).sum::<i64>();
+            clocks.went(until_ns, Left::Settled, NEVER);
+        }
+        // 1000 a second of 5 us each.
+        assert!(stolen_ns.iter().all(|ns| (350_000..650_000).contains(ns)), "{stolen_ns:?}");
+    }
+
+    #[test]
+    fn an_idle_cpu_loses_what_is_left_of_a_gap_when_it_wakes_up() {
+        let gap = steals().first_after(0, 1000);
+        let woken_at = |ns| {
+            let mut clocks = busy(1).with_steals(steals());
+            clocks.observe(0, true, 1000);
+            clocks.observe(0, false, ns);
+            let Step::Execute { now_ns, .. } = clocks.next(NEVER) else { panic!() };
+            (now_ns, clocks.take_stolen(0))
+        };
+        assert_eq!(woken_at(gap.start_ns - 1), (gap.start_ns - 1, vec![]));
+        assert_eq!(woken_at(gap.end_ns - 10), (gap.end_ns, vec![gap]));
+        assert_eq!(woken_at(gap.end_ns + 10), (gap.end_ns + 10, vec![gap]));
     }
 
     /// CPUs that all spin get on.

@@ -10,7 +10,8 @@ use libc::{PR_GET_NAME, c_char, pthread_cond_t, pthread_mutex_t};
 
 use crate::{
     next, results, scheduler,
-    threads::{CPUS, is_thread_of_cpus, tell_the_host, this_thread, variable},
+    steals::Steals,
+    threads::{CPUS, is_thread_of_cpus, tell_the_host, text_variable, this_thread, variable},
     turnstile::Turnstile,
 };
 
@@ -99,7 +100,9 @@ fn send_cpus_on(condition: *mut pthread_cond_t) -> bool {
 fn begin() {
     // Only a machine with several CPUs, or with prices, has a lookahead.
     let lookahead_ns = variable(c"PREEMPTLAB_LOOKAHEAD_NS");
-    match lookahead_ns.map_or(Ok(()), scheduler::install) {
+    let steals = text_variable(c"PREEMPTLAB_STOLEN").and_then(Steals::parse);
+    let install = |lookahead_ns| scheduler::install(lookahead_ns, steals);
+    match lookahead_ns.map_or(Ok(()), install) {
         Ok(()) => tell_the_host(&[b"ready"]),
         Err(lacks) => tell_the_host(&[b"lacks ", lacks.0.to_bytes()]),
     }

@@ -38,6 +38,7 @@ mod results;
 mod scheduler;
 #[cfg(not(test))]
 mod spin;
+mod steals;
 #[cfg(not(test))]
 mod threads;
 #[cfg(not(test))]

@@ -17,6 +17,7 @@ use crate::{
     clocks::{Clocks, Delivery, Left, Step},
     qemu::{CpuState, HandleInterrupt, Lacks, Lock, Qemu, current_cpu},
     spin,
+    steals::Steals,
     threads::is_thread_of_cpus,
     turns::watcher,
 };
@@ -31,6 +32,7 @@ struct Scheduler {
     lock: Lock,
     handle_interrupt: HandleInterrupt,
     lookahead_ns: i64,
+    steals: Option<Steals>,
     machine: OnceCell<Machine>,
     /// The CPU that executes.
     executing: Cell<Option<usize>>,
@@ -65,15 +67,23 @@ struct Machine {
 /// # Errors
 ///
 /// The name of what this QEMU lacks.
-pub fn install(lookahead_ns: i64) -> Result<(), Lacks> {
+pub fn install(lookahead_ns: i64, steals: Option<Steals>) -> Result<(), Lacks> {
     let qemu = Qemu::find()?;
     current_cpu()?;
     spin::watch()?;
     let handle_interrupt = Qemu::replace_handle_interrupt(handle_interrupt)?;
     let lock = qemu.lock();
     let (machine, executing, is_inside) = Default::default();
-    let scheduler =
-        Scheduler { qemu, lock, handle_interrupt, lookahead_ns, machine, executing, is_inside };
+    let scheduler = Scheduler {
+        qemu,
+        lock,
+        handle_interrupt,
+        lookahead_ns,
+        steals,
+        machine,
+        executing,
+        is_inside,
+    };
     SCHEDULER.get_or_init(|| scheduler).qemu.replace_lock(take_lock);
     Ok(())
 }
@@ -176,6 +186,10 @@ impl Scheduler {
         let (cpus, now_ns) = (self.qemu.cpus(), self.qemu.now_ns());
         let slack_ns = watcher().map_or(0, |_| SLACK_COUNTS * self.qemu.count_ns());
         let clocks = Clocks::new(cpus.len(), now_ns, self.lookahead_ns, slack_ns);
+        let clocks = match &self.steals {
+            Some(steals) => clocks.with_steals(steals.clone()),
+            None => clocks,
+        };
         let clocks = RefCell::new(clocks);
         let past_ns = Cell::new(now_ns);
         let may_differ = vec![Cell::new(true); cpus.len()];
@@ -212,6 +226,7 @@ impl Scheduler {
         let cpu = machine.cpus[number];
         let watcher = watcher();
         let now_ns = qemu.publish(now_ns);
+        let stolen = machine.clocks.borrow_mut().take_stolen(number);
         spin::has_spun();
         self.executing.set(Some(number));
         // SAFETY: this is the thread of the CPUs, and their lock is taken.
@@ -220,6 +235,9 @@ impl Scheduler {
             qemu.execute(cpu, until_ns.saturating_sub(now_ns), || {
                 if let Some(watcher) = watcher {
                     (watcher.begins)(number as c_uint);
+                    for gap in stolen {
+                        (watcher.loses)(number as c_uint, gap.start_ns, gap.end_ns);
+                    }
                 }
             });
         }

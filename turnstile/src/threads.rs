@@ -31,9 +31,14 @@ pub fn tell_the_host(words: &[&[u8]]) {
 
 /// The number in a variable of the environment.
 pub fn variable(name: &CStr) -> Option<i64> {
+    text_variable(name)?.parse().ok()
+}
+
+/// A variable of the environment.
+pub fn text_variable(name: &CStr) -> Option<&'static str> {
     // SAFETY: QEMU does not change its environment, and its values are strings.
     unsafe {
         let value = libc::getenv(name.as_ptr());
-        (!value.is_null()).then(|| libc::atoll(value))
+        (!value.is_null()).then(|| CStr::from_ptr(value))?.to_str().ok()
     }
 }

@@ -73,6 +73,9 @@ pub struct PlanDocument<'a> {
     /// Whether the profiles' caches are modelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub caches: bool,
+    /// Whether the profiles' stolen time is modelled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stolen: bool,
     /// Configurations, in the order of the plan.
     pub configurations: Vec<PlannedConfiguration<'a>>,
     /// Kernels from source that are not in the store; neither their cells nor the time to build
@@ -131,6 +134,7 @@ impl<'a> PlanDocument<'a> {
             topology: manifest.experiment.machine.topology,
             profiles: profiles(&manifest.experiment),
             caches: manifest.experiment.machine.caches,
+            stolen: manifest.experiment.machine.stolen,
             qemu: manifest.qemu.as_ref().map(|qemu| qemu.build.version.as_str()),
             configurations: rows(manifest, unbuilt, cache),
             kernels_to_build: unbuilt.len(),

@@ -57,11 +57,15 @@ impl Guest {
             Role::Boot => config.limits.boot_wall,
             Role::Cell { .. } => config.limits.cell_wall,
         };
+        let seed = match &role {
+            Role::Boot => None,
+            Role::Cell { seed, .. } => Some(*seed),
+        };
         let own = [kernel.as_fd(), image.as_fd(), self.console.as_fd(), self.results.as_fd()];
         let inherited = [own.as_slice(), files].concat();
         let arguments = arguments(inputs, paths, role);
         let results = self.results.as_fd();
-        Qemu::start(&config.command, arguments, inputs, &inherited, results, wall, cancel)
+        Qemu::start(&config.command, arguments, inputs, seed, &inherited, results, wall, cancel)
     }
 
     /// Returns whether the guest has reported that its snapshot can be taken, and nothing else.

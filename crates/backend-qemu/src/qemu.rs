@@ -94,6 +94,7 @@ impl<'a> Qemu<'a> {
         command: &[OsString],
         arguments: Vec<OsString>,
         inputs: &SnapshotInputs,
+        seed: Option<u64>,
         inherited: &[BorrowedFd<'_>],
         results: BorrowedFd<'_>,
         wall: Duration,
@@ -105,7 +106,7 @@ impl<'a> Qemu<'a> {
         let name = program.display();
         let unable = |error| host(format!("QEMU (`{name}`) cannot be started: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(unable)?;
-        let turnstile = inputs.backend.is_vm().then(|| Turnstile::new(&inputs.machine));
+        let turnstile = inputs.backend.is_vm().then(|| Turnstile::new(&inputs.machine, seed));
         let turnstile = turnstile.transpose().map_err(no_memory_file)?;
         let arguments = [fixed, &arguments].concat();
         let environment = turnstile.iter().flat_map(|turnstile| turnstile.environment(results));

@@ -6,6 +6,7 @@ use std::{
 };
 
 use preemptlab_model::{Lookahead, Machine};
+use preemptlab_protocol::stolen::Stolen;
 
 use crate::output::{MemoryFile, inherited_path};
 
@@ -21,16 +22,20 @@ pub(crate) struct Turnstile {
     found: MemoryFile,
     /// For several CPUs, and for one whose instructions have prices.
     lookahead: Option<Lookahead>,
+    /// Seed and distribution of the time that is stolen from the CPUs.
+    stolen: Option<(u64, Stolen)>,
 }
 
 impl Turnstile {
-    pub(crate) fn new(machine: &Machine) -> io::Result<Self> {
+    /// Returns the turnstile for a machine. No time is stolen without a seed: all cells share a boot.
+    pub(crate) fn new(machine: &Machine, seed: Option<u64>) -> io::Result<Self> {
         // One CPU waits for no other.
         let lookahead = machine.lookahead.or(machine.prices.as_ref().map(|_| Lookahead::default()));
         Ok(Self {
             library: MemoryFile::with_content("turnstile", LIBRARY)?,
             found: MemoryFile::new("turnstile found")?,
             lookahead,
+            stolen: seed.zip(machine.prices.as_ref().and_then(|pricing| pricing.of.stolen.clone())),
         })
     }
 
@@ -44,6 +49,10 @@ impl Turnstile {
             ("PREEMPTLAB_RESULTS", results.as_raw_fd().to_string()),
         ];
         variables.extend(lookahead);
+        variables.extend(self.stolen.iter().map(|(seed, stolen)| {
+            let lengths = stolen.lengths_ns().map(|ns| ns.to_string()).join(" ");
+            ("PREEMPTLAB_STOLEN", format!("{seed} {} {lengths}", stolen.per_s()))
+        }));
         variables
     }
 

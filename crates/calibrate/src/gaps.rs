@@ -1,12 +1,11 @@
 //! The time that something takes from a thread that spins.
 
+use preemptlab_protocol::stolen::LENGTHS;
+
 use crate::{CalibrateError, line};
 
 /// The program prints no more gaps of a span.
 const GAPS_MAX: usize = 4096;
-
-/// Lengths that stand for all gaps.
-pub const LENGTHS: usize = 16;
 
 /// A larger share of the time, and the machine is too busy elsewhere for prices of two CPUs.
 pub const SHARE_MAX: f64 = 0.1;
@@ -147,6 +146,12 @@ impl Stolen {
         })
     }
 
+    /// Returns the gaps as virtual time has them; `None` where there are fewer than lengths, or more than can be.
+    pub fn modelled(&self) -> Option<preemptlab_protocol::stolen::Stolen> {
+        let lengths_ns = self.lengths_ns()?.map(|ns| u32::try_from(ns).unwrap_or(u32::MAX));
+        preemptlab_protocol::stolen::Stolen::new(self.per_s.round() as u32, lengths_ns).ok()
+    }
+
     /// Returns whether other threads have the CPUs so often that these do not sleep as those of an idle machine.
     pub fn is_shared(&self) -> bool {
         self.preempted_share > PREEMPTED_SHARE_MAX
@@ -177,7 +182,7 @@ mod tests {
             (stolen.quantile_ns(0.5), stolen.quantile_ns(1.0)),
             (Some(10_000), Some(20_000))
         );
-        assert_eq!(stolen.lengths_ns(), None);
+        assert_eq!((stolen.lengths_ns(), stolen.modelled()), (None, None));
         assert!(!stolen.is_too_much());
     }
 
@@ -191,6 +196,11 @@ mod tests {
         let mean = lengths.iter().sum::<u64>() as f64 / LENGTHS as f64;
         assert_eq!(Some(mean), stolen.mean_ns());
         assert!(stolen.is_too_much());
+        let most = Stolen::of(&[Gaps::parse(&format!("span 1500000\n{lines}")).unwrap()]);
+        assert_eq!(most.modelled(), None, "more than half of the time");
+        let stolen = Stolen::of(&[Gaps::parse(&format!("span 1000000000\n{lines}")).unwrap()]);
+        let modelled = stolen.modelled().unwrap();
+        assert_eq!((modelled.per_s(), modelled.lengths_ns()[15]), (160, 15_550));
     }
 
     #[test]

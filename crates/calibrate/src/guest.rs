@@ -113,6 +113,7 @@ fn equal_prices() -> Profile {
         prices: Prices::new(|_| Price::ONE),
         check: None,
         caches: None,
+        stolen: None,
     }
 }
 

@@ -43,7 +43,7 @@ pub use caches::{
 pub use counted::Counted;
 pub use error::CalibrateError;
 pub use exchange::{Exchange, Exchanged, PairPass, PairTimes, Spread};
-pub use gaps::{Gaps, LENGTHS, SHARE_MAX, Stolen};
+pub use gaps::{Gaps, SHARE_MAX, Stolen};
 pub use guest::{MicroCell, counting_cell, pair_cell};
 pub use held_out::{COLD, HELD_OUT, TIMED_ALONE};
 pub use machine::Machine;

@@ -3,11 +3,17 @@
 use preemptlab_model::{Arch, Fit, MachineText, Name, Profile, ProfileFormat};
 use preemptlab_protocol::caches::Caches;
 
-use crate::Calibration;
+use crate::{Calibration, Stolen};
 
 impl Calibration {
-    /// Returns the profile of the machine, with its caches where they are known.
-    pub fn profile(&self, name: Name, machine: MachineText, caches: Option<Caches>) -> Profile {
+    /// Returns the profile of the machine, with its caches where they are known and the time that is stolen from it.
+    pub fn profile(
+        &self,
+        name: Name,
+        machine: MachineText,
+        caches: Option<Caches>,
+        stolen: &Stolen,
+    ) -> Profile {
         let fitted = self.errors(false);
         let held_out = self.errors(true);
         Profile {
@@ -17,6 +23,7 @@ impl Calibration {
             machine,
             check: None,
             caches,
+            stolen: stolen.modelled(),
             fit: Some(Fit {
                 benchmarks: fitted.benchmarks,
                 error_percent_mean: fitted.mean_percent,

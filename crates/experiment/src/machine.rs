@@ -17,6 +17,8 @@ pub struct MachineSpec {
     pub prices: CostSource,
     /// Whether the profile's caches are modelled.
     pub caches: bool,
+    /// Whether the profile's stolen time is modelled.
+    pub stolen: bool,
     /// Time of several CPUs.
     pub clocks: Clocks,
     /// Kernel parameters besides those of the factors.
@@ -39,6 +41,8 @@ struct Keys {
     cost: CostSource,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     caches: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stolen: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     lookahead_ns: Option<Lookahead>,
     /// Only recordings of cells whose CPUs took turns have it; files that say it are refused.
@@ -61,6 +65,7 @@ impl Default for MachineSpec {
             cost: InstructionCost::default(),
             prices: CostSource::default(),
             caches: false,
+            stolen: false,
             clocks: Clocks::default(),
             cmdline: Vec::new(),
             modules: Vec::new(),
@@ -86,6 +91,7 @@ impl From<MachineSpec> for Keys {
             cost,
             prices,
             caches,
+            stolen,
             clocks,
             cmdline,
             modules,
@@ -102,6 +108,7 @@ impl From<MachineSpec> for Keys {
             shift,
             cost,
             caches,
+            stolen,
             lookahead_ns,
             skew_us,
             cmdline,
@@ -121,6 +128,7 @@ impl TryFrom<Keys> for MachineSpec {
             shift,
             cost,
             caches,
+            stolen,
             lookahead_ns,
             skew_us,
             cmdline,
@@ -133,7 +141,18 @@ impl TryFrom<Keys> for MachineSpec {
             (lookahead, None) => Clocks::Own(lookahead.unwrap_or_default()),
         };
         let (cost, prices) = (shift, cost);
-        Ok(Self { arch, memory_mib, cost, prices, caches, clocks, cmdline, modules, topology })
+        Ok(Self {
+            arch,
+            memory_mib,
+            cost,
+            prices,
+            caches,
+            stolen,
+            clocks,
+            cmdline,
+            modules,
+            topology,
+        })
     }
 }
 
@@ -168,23 +187,37 @@ impl MachineSpec {
             let needle = if text.contains("cost") { "cost" } else { "arch" };
             return refuse(needle, &message, help);
         }
-        match (prices, prices.profile()) {
-            (CostSource::Instructions, _) if self.caches => {
-                return refuse(
-                    "caches",
-                    "caches need a profile, and each instruction takes the same time",
-                    "name one: `cost = \"amd-epyc\"`",
-                );
+        let profile = prices.profile();
+        for (key, is_asked, is_there, part, needs) in [
+            (
+                "caches",
+                self.caches,
+                profile.is_some_and(|it| it.caches.is_some()),
+                "caches",
+                "need",
+            ),
+            (
+                "stolen",
+                self.stolen,
+                profile.is_some_and(|it| it.stolen.is_some()),
+                "stolen time",
+                "needs",
+            ),
+        ] {
+            match prices {
+                CostSource::Instructions if is_asked => {
+                    let message = format!(
+                        "{part} {needs} a profile, and each instruction takes the same time"
+                    );
+                    return refuse(key, &message, "name one: `cost = \"amd-epyc\"`");
+                }
+                CostSource::Profile(profile) if is_asked && !is_there => {
+                    let message = format!("the profile {} has no {part}", profile.name);
+                    let help = format!("give it a section [{key}] (docs/cost-model.md)");
+                    return refuse(key, &message, &help);
+                }
+                _ => {}
             }
-            (_, Some(Profile { name, caches: None, .. })) if self.caches => {
-                let message = format!("the profile {name} has no caches");
-                return refuse(
-                    "caches",
-                    &message,
-                    "give it a section [caches] (docs/cost-model.md)",
-                );
-            }
-            _ => {}
         }
         if let Clocks::Turns { skew_us } = self.clocks
             && !(1..=1000).contains(&skew_us)
@@ -281,5 +314,18 @@ mod tests {
         profile.caches = None;
         let said = machine.check(&machine.prices, text).unwrap_err().message;
         assert_eq!(said, "the profile amd-epyc has no caches");
+    }
+
+    #[test]
+    fn stolen_time_needs_a_profile_that_describes_it() {
+        let checked = |text: &str| {
+            let machine: MachineSpec = toml::from_str(text).unwrap();
+            machine.check(&machine.prices, text).map_err(|error| (error.line, error.message))
+        };
+        assert_eq!(checked("cost = \"amd-epyc\"\nstolen = true"), Ok(()));
+        let (line, said) = checked("cost = \"instructions\"\nstolen = true").unwrap_err();
+        assert_eq!((line, said.starts_with("stolen time needs a profile")), (2, true), "{said}");
+        let (line, said) = checked("cost = \"server-x86\"\nstolen = true").unwrap_err();
+        assert_eq!((line, said.as_str()), (2, "the profile server-x86 has no stolen time"));
     }
 }

@@ -215,9 +215,10 @@ fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> 
         if let Some(caches) = profile.caches.as_mut().filter(|_| cpus == 1) {
             caches.transfers = None;
         }
-        let has_caches = experiment.machine.caches;
-        let price = if has_caches { Pricing::with_caches } else { Pricing::of_instructions };
-        Box::new(price(profile))
+        // A cell depends on nothing that the machine has and the experiment does not ask for.
+        profile.caches.take_if(|_| !experiment.machine.caches);
+        profile.stolen.take_if(|_| !experiment.machine.stolen);
+        Box::new(Pricing::new(profile))
     });
     let lookahead = match clocks(backend, experiment, cpus) {
         Some(Clocks::Own(lookahead)) => Some(lookahead),

@@ -284,7 +284,7 @@ const ALL: &[Perturbation] = &[
 fn what_must_not_matter_does_not() {
     let build = "[workload.build]\nkind = \"build\"\nunits = 2\n";
     perturb(&experiment("[2]", build), &[SMALL_TRACED, STOPPED]);
-    perturb(&priced("[2]", HACKBENCH), &[SMALL_TRACED, SIGNALLED]);
+    perturb(&stolen("[2]", HACKBENCH), &[SMALL_TRACED, SIGNALLED]);
     perturb(&experiment("[1]", ARITHMETIC), &[LIBRARY, SURROUNDINGS]);
 }
 
@@ -394,8 +394,8 @@ mod prices {
     }
 }
 
-/// Caches: the places where QEMU leaves its execution, and its further records, must not change which
-/// accesses miss.
+/// Caches and stolen time: the places where QEMU leaves its execution, and its further records, must not change which
+/// accesses miss, and where time is stolen.
 mod caches {
     use super::{AT_ONCE, HACKBENCH, OTHERWISE, SMALL, TRACED, cached, perturb};
 
@@ -462,9 +462,14 @@ fn priced(cpus: &str, workloads: &str) -> String {
     experiment(cpus, workloads).replace("cost = \"instructions\"", "cost = \"fixture.toml\"")
 }
 
-/// Returns such an experiment whose machine has caches.
+/// Returns such an experiment whose machine has caches, and from whose CPUs time is stolen.
 fn cached(cpus: &str, workloads: &str) -> String {
-    priced(cpus, workloads).replace("[machine]\n", "[machine]\ncaches = true\n")
+    stolen(cpus, workloads).replace("[machine]\n", "[machine]\ncaches = true\n")
+}
+
+/// Returns such an experiment from whose CPUs time is stolen.
+fn stolen(cpus: &str, workloads: &str) -> String {
+    priced(cpus, workloads).replace("[machine]\n", "[machine]\nstolen = true\n")
 }
 
 /// Executes every cell undisturbed and under each perturbation, and prints whether it said the same.

@@ -42,19 +42,28 @@ impl fmt::Display for Checked {
     }
 }
 
-/// Where prices are from: times of one profile with its caches and without are two kinds of time.
+/// Where prices are from: times of one profile with its caches and without are two kinds of time, and so are those
+/// with its stolen time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PricesOf {
     /// The profile.
     pub profile: Name,
     /// Whether its caches are modelled.
     pub has_caches: bool,
+    /// Whether its stolen time is modelled.
+    pub has_stolen: bool,
 }
 
 impl fmt::Display for PricesOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, has_caches } = self;
-        write!(f, "{profile}{}", if *has_caches { " with caches" } else { "" })
+        let Self { profile, has_caches, has_stolen } = self;
+        let parts = match (has_caches, has_stolen) {
+            (false, false) => "",
+            (true, false) => " with caches",
+            (false, true) => " with stolen time",
+            (true, true) => " with caches and stolen time",
+        };
+        write!(f, "{profile}{parts}")
     }
 }
 
@@ -72,6 +81,7 @@ impl CellCost {
             of: PricesOf {
                 profile: pricing.of.name.clone(),
                 has_caches: pricing.of.caches.is_some(),
+                has_stolen: pricing.of.stolen.is_some(),
             },
             machine: pricing.of.machine.clone(),
             checked: None,
@@ -119,10 +129,8 @@ impl CellCost {
                 .push(format!("An instruction takes {}.", flat.join(" in some cells, in others ")));
         }
         for cost in costs {
-            let Self::Prices { of: PricesOf { profile, has_caches }, machine, checked } = cost
-            else {
-                continue;
-            };
+            let Self::Prices { of, machine, checked } = cost else { continue };
+            let PricesOf { profile, has_caches, has_stolen } = of;
             let checked = checked.map_or_else(
                 || "how well they predict workloads was not checked".to_owned(),
                 |checked| checked.to_string(),
@@ -130,8 +138,9 @@ impl CellCost {
             let of = if flat.is_empty() { "Times" } else { "Times of other cells" };
             sentences.push(format!(
                 "{of} are virtual: those of {machine} (profile {profile}), by the prices of its \
-                 instructions; {}; {checked}.",
-                if *has_caches { "its caches are modelled" } else { "caches have none" }
+                 instructions; {}{}; {checked}.",
+                if *has_caches { "its caches are modelled" } else { "caches have none" },
+                if *has_stolen { "; its hypervisor steals time from it" } else { "" }
             ));
         }
         sentences.join(" ")
@@ -162,7 +171,7 @@ mod tests {
     #[test]
     fn the_caption_of_prices_names_the_machine() {
         let prices = CellCost::Prices {
-            of: PricesOf { profile: "mine".parse().unwrap(), has_caches: false },
+            of: PricesOf { profile: "mine".parse().unwrap(), has_caches: false, has_stolen: false },
             machine: "a machine".parse().unwrap(),
             checked: None,
         };
@@ -180,6 +189,9 @@ mod tests {
         assert_eq!(of.to_string(), "mine");
         let of = PricesOf { has_caches: true, ..of };
         assert_eq!(serde_json::to_string(&of).unwrap(), "\"mine with caches\"");
+        let both = PricesOf { has_stolen: true, ..of.clone() };
+        assert_eq!(both.to_string(), "mine with caches and stolen time");
+        assert_eq!(PricesOf { has_caches: false, ..both }.to_string(), "mine with stolen time");
         let cached = CellCost::Prices { of, machine, checked };
         let said = CellCost::caption(&[cached].into());
         assert!(said.contains("of its instructions; its caches are modelled; how well"), "{said}");
@@ -188,7 +200,7 @@ mod tests {
     #[test]
     fn the_caption_says_how_well_workloads_are_predicted() {
         let cost = |has_caches| CellCost::Prices {
-            of: PricesOf { profile: "mine".parse().unwrap(), has_caches },
+            of: PricesOf { profile: "mine".parse().unwrap(), has_caches, has_stolen: false },
             machine: "a machine".parse().unwrap(),
             checked: None,
         };

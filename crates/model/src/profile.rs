@@ -1,6 +1,7 @@
 use preemptlab_protocol::{
     caches::Caches,
     prices::{Class, Prices},
+    stolen::Stolen,
 };
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,9 @@ pub struct Profile {
     /// Its caches, and the cost of a miss; `None` where they are not described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<Caches>,
+    /// Time that is stolen from its CPUs; `None` where that is not described.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen: Option<Stolen>,
 }
 
 /// How well the prices of a profile were fitted. An error is the larger of model and machine over the
@@ -131,14 +135,9 @@ pub struct Pricing {
 }
 
 impl Pricing {
-    /// Prices a machine by this version's rules, without its caches: a cell without caches does not
-    /// depend on the caches of a profile.
-    pub fn of_instructions(of: Profile) -> Self {
-        Self::with_caches(Profile { caches: None, ..of })
-    }
-
-    /// Prices a machine by this version's rules, with its caches where the profile describes them.
-    pub fn with_caches(of: Profile) -> Self {
+    /// Prices a machine by this version's rules, with its caches and its stolen time where the profile describes
+    /// them.
+    pub fn new(of: Profile) -> Self {
         Self { rules: PricingRules, of: Profile { check: None, ..of } }
     }
 }

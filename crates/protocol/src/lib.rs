@@ -19,6 +19,7 @@ mod port;
 pub mod prices;
 mod report;
 pub mod script;
+pub mod stolen;
 pub mod trace;
 
 pub use boot::{BOOT_FILE, BootConfig};

@@ -40,7 +40,8 @@ pub fn plan_table(plan: &PlanDocument<'_>) -> Table {
             state,
         ]));
     }
-    table.notes.extend(machine_note(plan.topology, &plan.profiles, plan.caches));
+    let modelled = Modelled { caches: plan.caches, stolen: plan.stolen };
+    table.notes.extend(machine_note(plan.topology, &plan.profiles, modelled));
     let known = plan.configurations.iter().filter(|each| !each.to_build);
     let mut reasons: Vec<&str> = known.filter_map(|each| each.unavailable).collect();
     reasons.sort_unstable();
@@ -96,11 +97,8 @@ pub fn sketch_table(sketch: &Sketch<'_>) -> Table {
         ]));
     }
     let machine = &sketch.experiment.machine;
-    table.notes.extend(machine_note(
-        machine.topology,
-        &profiles(sketch.experiment),
-        machine.caches,
-    ));
+    let modelled = Modelled { caches: machine.caches, stolen: machine.stolen };
+    table.notes.extend(machine_note(machine.topology, &profiles(sketch.experiment), modelled));
     table
 }
 
@@ -129,14 +127,25 @@ fn kernel_words(label: Option<&Label>, kernel: &KernelRef, settings: &Settings) 
 fn machine_note(
     topology: Option<Topology>,
     profiles: &[&Profile],
-    has_caches: bool,
+    modelled: Modelled,
 ) -> Vec<String> {
     let topology = topology.map(|topology| format!("Machine: {topology}."));
-    let caches = if has_caches { " with its caches" } else { "" };
+    let parts = match (modelled.caches, modelled.stolen) {
+        (false, false) => "",
+        (true, false) => " with its caches",
+        (false, true) => " with its stolen time",
+        (true, true) => " with its caches and its stolen time",
+    };
     let prices = profiles
         .iter()
-        .map(|Profile { name, machine, .. }| format!("Prices: profile {name}, {machine}{caches}."));
+        .map(|Profile { name, machine, .. }| format!("Prices: profile {name}, {machine}{parts}."));
     topology.into_iter().chain(prices).collect()
+}
+
+/// Parts of a profile that are modelled besides its prices.
+struct Modelled {
+    caches: bool,
+    stolen: bool,
 }
 
 /// Returns the cells of a workload, and of its machine where that is a factor.

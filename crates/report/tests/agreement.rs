@@ -13,7 +13,7 @@ const TERMINAL: Terminal = Terminal { width: 120, color: false };
 /// Only of the last kernel they say opposite things.
 fn comparison(kernels: &[&str]) -> Comparison {
     let prices = CellCost::Prices {
-        of: PricesOf { profile: "mine".parse().unwrap(), has_caches: false },
+        of: PricesOf { profile: "mine".parse().unwrap(), has_caches: false, has_stolen: false },
         machine: "a machine".parse().unwrap(),
         checked: None,
     };

@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn two_costs_are_compared_by_direction() {
         let mut all = cells(BackendKind::Vm, "debian:6.12", 20.0);
-        let of = PricesOf { profile: "mine".parse().unwrap(), has_caches: false };
+        let of =
+            PricesOf { profile: "mine".parse().unwrap(), has_caches: false, has_stolen: false };
         let prices = CellCost::Prices {
             of: of.clone(),
             machine: "a machine".parse().unwrap(),

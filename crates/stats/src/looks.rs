@@ -126,7 +126,11 @@ mod tests {
         let mix = f64::from(if preempt == PreemptMode::Full { replicate % 3 } else { 0 });
         MeasuredCell {
             cost: Some(CellCost::Prices {
-                of: PricesOf { profile: machine.parse().unwrap(), has_caches: false },
+                of: PricesOf {
+                    profile: machine.parse().unwrap(),
+                    has_caches: false,
+                    has_stolen: false,
+                },
                 machine: machine.parse().unwrap(),
                 checked: None,
             }),

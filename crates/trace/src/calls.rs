@@ -71,7 +71,8 @@ impl Calls {
         let open = &mut self.cpus[place];
         let ended = open.take_if(|_| seen.is_opportunity());
         if seen.is_closed {
-            let since = Since { ns: event.ns, address: event.site.address };
+            let since =
+                Since { ns: event.ns, address: event.site.address, stolen_ns: cpu.stolen_ns };
             let fresh = Open { since, call: None, closed_since_ns: None, closed_ns_max: 0 };
             let open = open.get_or_insert(fresh);
             let is_closed = Opportunities::Everywhere.is_closed(cpu);
@@ -127,7 +128,7 @@ mod tests {
     /// Of 100 ns preemption is off for the first 60, or for two times 30.
     #[test]
     fn a_stretch_that_full_would_not_cut_by_half_is_no_call() {
-        let since = Since { ns: 0, address: 0 };
+        let since = Since { ns: 0, address: 0, stolen_ns: 0 };
         let longest = |states: &[(u64, bool)]| {
             let mut open = Open { since, call: None, closed_since_ns: None, closed_ns_max: 0 };
             states.iter().for_each(|(ns, is_closed)| open.under_full(*ns, *is_closed));

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Cause {
     /// The timer had not fired: it may be late by its slack, and by the instruction at work.
     TimerPending,
+    /// A hypervisor, the firmware or a device had the CPU, and the kernel was not told.
+    Stolen,
     /// Interrupts were off.
     IrqsOff,
     /// An interrupt of the CPU itself was handled: its timer's, another CPU's.
@@ -53,8 +55,9 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in order.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::TimerPending,
+        Self::Stolen,
         Self::IrqsOff,
         Self::HardIrq,
         Self::DeviceIrq,
@@ -95,7 +98,8 @@ impl Cause {
     pub fn is_closed(self) -> bool {
         matches!(
             self,
-            Self::IrqsOff
+            Self::Stolen
+                | Self::IrqsOff
                 | Self::HardIrq
                 | Self::DeviceIrq
                 | Self::Softirq
@@ -110,6 +114,7 @@ impl Cause {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TimerPending => "timer pending",
+            Self::Stolen => "stolen time",
             Self::IrqsOff => "interrupts off",
             Self::HardIrq => "hard interrupt",
             Self::DeviceIrq => "device interrupt",

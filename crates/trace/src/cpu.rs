@@ -62,6 +62,8 @@ pub struct Since {
     pub ns: u64,
     /// Address of the instruction.
     pub address: u64,
+    /// Time that was stolen from the CPU before, in nanoseconds.
+    pub stolen_ns: u64,
 }
 
 /// A CPU's wait for another one, in which it spins.
@@ -105,6 +107,8 @@ pub struct Cpu {
     pub waits: Vec<Wait>,
     /// Whether the CPU halts until the next interrupt.
     pub is_halted: bool,
+    /// Time that was stolen from the CPU, in nanoseconds.
+    pub stolen_ns: u64,
     /// Whether `preempt_count` is known.
     is_synchronized: bool,
     softirq_since: Option<Since>,
@@ -123,6 +127,8 @@ pub struct Ended {
     pub softirq: Option<u32>,
     /// Time that interrupts and softirqs took that came while preemption was off, in nanoseconds.
     pub nested_ns: u64,
+    /// Time that was stolen from the CPU meanwhile, in nanoseconds.
+    pub stolen_ns: u64,
 }
 
 /// Interrupts and softirqs that come while preemption is off. They lengthen the section, which is not to blame for
@@ -131,16 +137,23 @@ pub struct Ended {
 struct Nested {
     /// Number of interrupts and rounds of softirqs that were not over when the section began.
     outer: usize,
-    /// When the present one began, in nanoseconds.
+    /// When the present one began, of the time that was not stolen, in nanoseconds.
     since_ns: Option<u64>,
-    /// Time of those that are over, in nanoseconds.
+    /// Time of those that are over, without what was stolen, in nanoseconds.
     ns: u64,
 }
 
 impl Ended {
-    /// Returns the length of the section without interrupts and softirqs that came in it, in nanoseconds.
+    fn of(kind: SectionKind, since: Since, end: Since) -> Self {
+        let stolen_ns = end.stolen_ns.saturating_sub(since.stolen_ns);
+        Self { kind, since, end_ns: end.ns, softirq: None, nested_ns: 0, stolen_ns }
+    }
+
+    /// Returns the length of the section without interrupts and softirqs that came in it and without what was
+    /// stolen, in nanoseconds.
     pub fn own_ns(&self) -> u64 {
-        self.end_ns.saturating_sub(self.since.ns).saturating_sub(self.nested_ns)
+        let others_ns = self.nested_ns.saturating_add(self.stolen_ns);
+        self.end_ns.saturating_sub(self.since.ns).saturating_sub(others_ns)
     }
 }
 
@@ -244,9 +257,13 @@ impl Machine {
 
     fn step(&mut self, kernel: &Kernel, event: &Event) -> Option<Ended> {
         let address = event.site.address;
-        let here = Since { ns: event.ns, address };
         let value = |index: usize| event.values().get(index).copied().unwrap_or(0);
         let cpu = self.cpus.entry(event.cpu).or_default();
+        if event.site.kind == SiteKind::Stolen {
+            cpu.stolen_ns = cpu.stolen_ns.saturating_add(value(0));
+            return None;
+        }
+        let here = Since { ns: event.ns, address, stolen_ns: cpu.stolen_ns };
         cpu.is_halted = false;
         match event.site.kind {
             SiteKind::PreemptAdd(number) => return cpu.count(here, number),
@@ -270,7 +287,7 @@ impl Machine {
                 return cpu.return_to_user(here);
             }
             SiteKind::Halt => cpu.is_halted = true,
-            SiteKind::Enter => {}
+            SiteKind::Enter | SiteKind::Stolen => {}
             SiteKind::Return => cpu.stop_waiting(kernel, address),
             SiteKind::Probe(probe) => {
                 let tracepoint = kernel.tracepoint(probe);
@@ -404,6 +421,7 @@ impl Cpu {
             return;
         }
         let is_nested = self.interruptions() > self.nested.outer;
+        let ns = ns.saturating_sub(self.stolen_ns);
         match self.nested.since_ns {
             None if is_nested => self.nested.since_ns = Some(ns),
             Some(since_ns) if !is_nested => {
@@ -445,11 +463,11 @@ impl Cpu {
             && let Some(since) = self.softirq_since.take()
         {
             let kind = SectionKind::Softirq;
-            return Some(Ended { kind, since, end_ns: here.ns, softirq: probe, nested_ns: 0 });
+            return Some(Ended { softirq: probe, ..Ended::of(kind, since, here) });
         }
         let since = preempt_off.filter(|_| self.is_synchronized)?;
         let kind = SectionKind::PreemptOff;
-        Some(Ended { kind, since, end_ns: here.ns, softirq: None, nested_ns })
+        Some(Ended { nested_ns, ..Ended::of(kind, since, here) })
     }
 
     /// Begins a softirq, and ends the one that was served before it.
@@ -458,14 +476,14 @@ impl Cpu {
         let before = served.replace(probe)?;
         let since = self.softirq_since.replace(here)?;
         let kind = SectionKind::Softirq;
-        Some(Ended { kind, since, end_ns: here.ns, softirq: Some(before), nested_ns: 0 })
+        Some(Ended { softirq: Some(before), ..Ended::of(kind, since, here) })
     }
 
     fn irqs_on(&mut self, here: Since) -> Option<Ended> {
         self.is_scheduling = false;
         let since = self.irqs_off.take()?;
         let kind = SectionKind::IrqsOff;
-        Some(Ended { kind, since, end_ns: here.ns, softirq: None, nested_ns: 0 })
+        Some(Ended::of(kind, since, here))
     }
 
     fn back_to_kernel(&mut self, here: Since) -> Option<Ended> {
@@ -479,7 +497,7 @@ impl Cpu {
         self.device_depth = self.device_depth.filter(|depth| *depth <= place);
         let since = off.filter(|_| self.irqs_off.is_none())?;
         let kind = SectionKind::IrqsOff;
-        Some(Ended { kind, since, end_ns: here.ns, softirq: None, nested_ns: 0 })
+        Some(Ended::of(kind, since, here))
     }
 
     fn return_to_user(&mut self, here: Since) -> Option<Ended> {
@@ -493,7 +511,7 @@ impl Cpu {
         self.is_synchronized = true;
         let since = self.irqs_off.take()?;
         let kind = SectionKind::IrqsOff;
-        Some(Ended { kind, since, end_ns: here.ns, softirq: None, nested_ns: 0 })
+        Some(Ended::of(kind, since, here))
     }
 }
 
@@ -510,7 +528,7 @@ mod tests {
     use super::*;
 
     fn here(ns: u64) -> Since {
-        Since { ns, address: ns }
+        Since { ns, address: ns, stolen_ns: 0 }
     }
 
     /// `schedule_idle()` leaves preemption off for as long as the CPU idles.

@@ -334,10 +334,11 @@ impl Ranking {
     }
 
     fn softirq(&mut self, kernel: &Kernel, cpu: u32, softirq: Ended) {
-        let ns = softirq.end_ns.saturating_sub(softirq.since.ns);
+        let ns = softirq.own_ns();
         match self.bursts.get_mut(&cpu) {
             Some(burst) if burst.whole.end_ns == softirq.since.ns => {
                 burst.whole.end_ns = softirq.end_ns;
+                burst.whole.stolen_ns = burst.whole.stolen_ns.saturating_add(softirq.stolen_ns);
                 if ns > burst.longest_ns {
                     burst.longest_ns = ns;
                     burst.whole.softirq = softirq.softirq;

@@ -323,10 +323,21 @@ impl Painter {
             self.cpu = event.cpu;
         }
         let end_ns = event.ns.min(self.wakeup.user_ns);
-        if end_ns > self.last_ns {
-            let cpu = machine.cpu(event.cpu).clone();
-            self.paint(kernel, machine, &cpu, end_ns);
-            self.last_ns = end_ns;
+        let stolen_ns = match (event.site.kind, event.values()) {
+            (SiteKind::Stolen, [stolen_ns]) => *stolen_ns,
+            _ => 0,
+        };
+        let stolen_from_ns = event.ns.saturating_sub(stolen_ns);
+        for (until_ns, is_stolen) in [(stolen_from_ns.min(end_ns), false), (end_ns, true)] {
+            if until_ns > self.last_ns {
+                let cpu = machine.cpu(event.cpu).clone();
+                let cause = match is_stolen {
+                    true => (Cause::Stolen, None),
+                    false => self.cause(kernel, machine, &cpu),
+                };
+                self.paint(kernel, machine, &cpu, cause, until_ns);
+                self.last_ns = until_ns;
+            }
         }
     }
 
@@ -444,8 +455,14 @@ impl Painter {
         Timeline { wakeup: self.wakeup, segments, other_timers_ns: self.other_timers_ns }
     }
 
-    fn paint(&mut self, kernel: &Kernel, machine: &Machine, cpu: &Cpu, end_ns: u64) {
-        let (cause, section) = self.cause(kernel, machine, cpu);
+    fn paint(
+        &mut self,
+        kernel: &Kernel,
+        machine: &Machine,
+        cpu: &Cpu,
+        (cause, section): (Cause, Option<(SectionKind, Since)>),
+        end_ns: u64,
+    ) {
         if cause == Cause::HardIrq && self.is_others_timer {
             self.other_timers_ns += end_ns - self.last_ns;
         }
@@ -460,6 +477,7 @@ impl Painter {
         };
         let task = machine.task(cpu.task);
         let (function, callers) = match cause {
+            Cause::Stolen => (None, Vec::new()),
             Cause::HardIrq | Cause::DeviceIrq => (innermost(kernel, cpu), Vec::new()),
             // Only an interrupt in the softirq tells which tasklet or timer ran.
             Cause::Softirq if self.interrupted_softirq => {

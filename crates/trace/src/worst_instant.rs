@@ -68,6 +68,8 @@ impl WorstInstant {
             // Of a kernel that does not give way, the call matters and not where it was met.
             let function = match cause {
                 Cause::NotPreemptible => call(),
+                // Nothing in the guest is to blame.
+                Cause::Stolen => String::new(),
                 _ => segment.function.clone().unwrap_or_else(call),
             };
             *functions.entry(function).or_default() += segment.len_ns();

@@ -198,6 +198,10 @@ impl Situation {
                 Help::None("a section with interrupts off has to become shorter")
             }
             Cause::IrqsOff => Help::Cure(Cure::RtIrqsOff),
+            Cause::Stolen => Help::None(
+                "a hypervisor, the firmware or a device had the CPU, and no setting of this kernel changes \
+                 that",
+            ),
             Cause::Softirq if is_rt => Help::None(
                 "PREEMPT_RT serves softirqs in threads already, and this one's work has to become shorter",
             ),

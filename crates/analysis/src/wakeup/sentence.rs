@@ -71,6 +71,7 @@ impl Clause<'_> {
     fn text(&self) -> String {
         match self.cause {
             Some(Cause::TimerPending) => format!("the timer had not fired yet{}", self.lasted()),
+            Some(Cause::Stolen) => format!("the CPU's time was stolen{}", self.lasted()),
             Some(Cause::IrqsOff) => self.at_places("interrupts were off", in_function),
             Some(Cause::HardIrq) => self.interrupts(),
             Some(Cause::DeviceIrq) => format!("a device's interrupt was served{}", self.lasted()),
@@ -102,6 +103,7 @@ impl Clause<'_> {
     fn state(&self) -> String {
         let (state, places) = match self.cause {
             Some(Cause::TimerPending) => ("the timer had not fired yet", Vec::new()),
+            Some(Cause::Stolen) => ("the CPU's time was stolen", Vec::new()),
             Some(Cause::IrqsOff) => ("interrupts were off", self.places(in_function)),
             Some(Cause::HardIrq) => ("interrupts were served", self.places(for_interrupt)),
             Some(Cause::DeviceIrq) => ("devices' interrupts were served", Vec::new()),

@@ -75,6 +75,9 @@ pub enum SiteKind {
     Enter,
     /// `ret`, in a zoom and in functions that are named; likewise.
     Return,
+    /// No instruction, with address 0: time was stolen from the CPU until now; the value is its length in
+    /// nanoseconds.
+    Stolen,
 }
 
 impl SiteKind {
@@ -97,6 +100,7 @@ impl SiteKind {
             Self::Halt => (12, 0),
             Self::Enter => (13, 0),
             Self::Return => (14, 0),
+            Self::Stolen => (15, 0),
         }
     }
 
@@ -119,6 +123,7 @@ impl SiteKind {
             12 => Self::Halt,
             13 => Self::Enter,
             14 => Self::Return,
+            15 => Self::Stolen,
             _ => return None,
         })
     }
@@ -132,7 +137,8 @@ impl SiteKind {
             | Self::Popf
             | Self::Iret
             | Self::Enter
-            | Self::Return => 1,
+            | Self::Return
+            | Self::Stolen => 1,
             _ => 0,
         }
     }

@@ -18,6 +18,7 @@ pub fn words(cause: Option<Cause>) -> &'static str {
 pub fn glyph(cause: Option<Cause>) -> char {
     match cause {
         Some(Cause::TimerPending) => '.',
+        Some(Cause::Stolen) => 'x',
         Some(Cause::IrqsOff) => 'd',
         Some(Cause::HardIrq) => 'h',
         Some(Cause::DeviceIrq) => 'H',
@@ -45,6 +46,7 @@ pub fn glyph(cause: Option<Cause>) -> char {
 pub fn ansi(cause: Option<Cause>) -> Style {
     let (ink, ground): (AnsiColor, Color) = match cause {
         Some(Cause::TimerPending) => (AnsiColor::White, AnsiColor::BrightBlack.into()),
+        Some(Cause::Stolen) => (AnsiColor::Black, Ansi256Color(137).into()),
         Some(Cause::IrqsOff) => (AnsiColor::Black, AnsiColor::Red.into()),
         Some(Cause::HardIrq) => (AnsiColor::Black, AnsiColor::Magenta.into()),
         Some(Cause::DeviceIrq) => (AnsiColor::Black, Ansi256Color(211).into()),
@@ -73,6 +75,7 @@ pub fn ansi(cause: Option<Cause>) -> Style {
 pub fn class(cause: Option<Cause>) -> &'static str {
     match cause {
         Some(Cause::TimerPending) => "timer-pending",
+        Some(Cause::Stolen) => "stolen",
         Some(Cause::IrqsOff) => "irqs-off",
         Some(Cause::HardIrq) => "hard-irq",
         Some(Cause::DeviceIrq) => "device-irq",

@@ -65,7 +65,11 @@ fn four(workload: &str) -> Vec<MeasuredCell> {
 fn machines_are_related_to_themselves_alone() {
     let of = |machine: &str, none: f64, full: f64| {
         let cost = CellCost::Prices {
-            of: PricesOf { profile: machine.parse().unwrap(), has_caches: false },
+            of: PricesOf {
+                profile: machine.parse().unwrap(),
+                has_caches: false,
+                has_stolen: false,
+            },
             machine: machine.parse().unwrap(),
             checked: None,
         };

@@ -206,12 +206,13 @@ impl<'a> Observer<'a> {
         }
         let cpu = self.machine.cpu(number);
         let state = State::of(cpu, followed.is_synchronized);
+        let here = Since { ns, address: 0, stolen_ns: cpu.stolen_ns };
         self.frames.clone_from(&cpu.frames);
         let task = cpu.task;
         let task = self.machine.task(task);
         let moment = Moment { ns, cpu: number, task, before: state, after: state };
         for section in Section::ALL {
-            if let Some(since) = state.section(section, Since { ns, address: 0 }) {
+            if let Some(since) = state.section(section, here) {
                 sink.record(&moment, Record::Begin(section, since))?;
             }
         }
@@ -365,7 +366,7 @@ fn sections(
     is_user: bool,
     tell: &mut impl FnMut(Record<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let here = Since { ns: moment.ns, address };
+    let here = Since { ns: moment.ns, address, stolen_ns: 0 };
     let of = |state: &State, section| state.section(section, here);
     for section in Section::ALL.into_iter().rev() {
         if of(&moment.before, section).is_some() && of(&moment.after, section).is_none() {

@@ -60,7 +60,8 @@ pub fn execute(args: &Calibrate, config: &Config, output: &Output) -> exit::Resu
     let Calibrated { calibration, machine, stolen, between, caches, moved } =
         calibrate(&lab, args.root)?;
     let of_profile = caches.as_ref().ok().map(|found| found.of_profile(moved.ok()));
-    let profile = toml::to_string(&calibration.profile(name, machine.description(), of_profile))
+    let profile = calibration.profile(name, machine.description(), of_profile, &stolen);
+    let profile = toml::to_string(&profile)
         .map_err(|error| exit::host(format!("the profile has no TOML form: {error}")))?;
     output.data(&residuals(&calibration).terminal(output.terminal()))?;
     output.data(&prices(&calibration).terminal(output.terminal()))?;

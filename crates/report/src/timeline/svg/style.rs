@@ -27,6 +27,7 @@ const RULES: &[&str] = &[
     ".over{stroke:#fff;stroke-width:5;paint-order:stroke}",
     ".unknown{fill:#f0f2f4}",
     ".timer-pending{fill:#dfe3e8}",
+    ".stolen{fill:#b08d57}",
     ".irqs-off{fill:#d55e00}",
     ".hard-irq{fill:#cc79a7}",
     ".device-irq{fill:#e8b3cf}",
