@@ -53,7 +53,7 @@ impl Steals {
         loop {
             let drawn = mixed(of_cpu ^ (start_ns / SLOT_NS).cast_unsigned());
             // The upper half decides whether, and the lower half how long.
-            if (drawn >> 32) * SLOTS_PER_S >> 32 < self.per_s {
+            if ((drawn >> 32) * SLOTS_PER_S) >> 32 < self.per_s {
                 let len_ns = self.lengths_ns[drawn as usize % LENGTHS];
                 return Gap { start_ns, end_ns: start_ns + len_ns };
             }

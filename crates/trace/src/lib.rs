@@ -41,6 +41,8 @@ mod response;
 #[cfg(test)]
 mod several_cpus;
 mod split;
+#[cfg(test)]
+mod stolen_time;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod thinned;

@@ -391,6 +391,7 @@ fn add_events(mut stream: Stream, cpus: u32, events: &[(usize, u64, [u64; 8])]) 
         (SiteKind::IrqsOn, 0),
         (SiteKind::Enter, 1),
         (SiteKind::Return, 1),
+        (SiteKind::Stolen, 1),
     ];
     let mut clocks_ns = vec![0_u64; cpus as usize];
     for prio in [9, 120] {
