@@ -66,11 +66,12 @@ fn stolen_time_is_a_cause_of_its_own_and_the_same_again() {
         wakeups.iter().map(of).collect::<Vec<_>>()
     };
     assert!(stolen("without").iter().all(|(_, stolen_ns)| *stolen_ns == 0));
-    // A wakeup comes into a gap with a probability of one eighth, and so do some of 250.
+    // A wakeup comes into a gap with a probability of one eighth, and so do more than 40 of 900. Some wait for a lock whose
+    // owner has lost its CPU.
     let with = stolen("with");
-    let (longest_ns, of_it_ns) = with[0];
-    assert!(of_it_ns * 10 > longest_ns * 5 && of_it_ns <= 2 * LENGTH_NS, "{with:?}");
-    assert!(with.iter().filter(|(_, stolen_ns)| *stolen_ns > 0).count() >= 10, "{with:?}");
+    let mostly = with.iter().filter(|(latency_ns, stolen_ns)| stolen_ns * 2 > *latency_ns).count();
+    assert!(mostly >= 30, "{with:?}");
+    assert!(with.iter().all(|(_, stolen_ns)| *stolen_ns <= 2 * LENGTH_NS), "{with:?}");
     let said = Finished::new(desk.lasting_command(&["explain", "with"]).output().unwrap());
     assert!(said.succeeds().stdout.contains("time was stolen"), "{said:?}");
     let again = Finished::new(desk.lasting_command(&["verify", "with"]).output().unwrap());
