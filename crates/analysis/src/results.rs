@@ -158,6 +158,7 @@ pub fn predictions(recording: &Recording) -> Result<Vec<Results>> {
         let of = ResultsOf::Prediction(Prediction {
             profile: of.map(|of| of.profile.clone()),
             caches: of.is_some_and(|of| of.has_caches),
+            stolen: of.is_some_and(|of| of.has_stolen),
         });
         of_experiment(recording, of, workloads(recording, &cells)?)
     };

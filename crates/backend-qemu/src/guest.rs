@@ -21,6 +21,7 @@ use crate::{
     end::{End, Remains},
     output::{MemoryFile, inherited_path, no_memory_file},
     qemu::Qemu,
+    turnstile::Turnstile,
 };
 
 /// Receiver of a guest's output.
@@ -64,8 +65,10 @@ impl Guest {
         let own = [kernel.as_fd(), image.as_fd(), self.console.as_fd(), self.results.as_fd()];
         let inherited = [own.as_slice(), files].concat();
         let arguments = arguments(inputs, paths, role);
+        let turnstile = inputs.backend.is_vm().then(|| Turnstile::new(&inputs.machine, seed));
+        let turnstile = turnstile.transpose().map_err(no_memory_file)?;
         let results = self.results.as_fd();
-        Qemu::start(&config.command, arguments, inputs, seed, &inherited, results, wall, cancel)
+        Qemu::start(&config.command, arguments, turnstile, &inherited, results, wall, cancel)
     }
 
     /// Returns whether the guest has reported that its snapshot can be taken, and nothing else.

@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use preemptlab_model::SnapshotInputs;
 use preemptlab_runner::{Cancel, Stop};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -18,7 +17,6 @@ use serde_json::{Value, json};
 use crate::{
     args::ENVIRONMENT,
     end::{self, End},
-    output::no_memory_file,
     process::Process,
     qmp::{Event, Message, Qmp, QmpError},
     turnstile::Turnstile,
@@ -84,7 +82,7 @@ pub(crate) struct Qemu<'a> {
 }
 
 impl<'a> Qemu<'a> {
-    /// Starts QEMU and waits for its greeting.
+    /// Starts QEMU and waits for its greeting. Virtual time has a turnstile.
     ///
     /// # Errors
     ///
@@ -93,8 +91,7 @@ impl<'a> Qemu<'a> {
     pub(crate) fn start(
         command: &[OsString],
         arguments: Vec<OsString>,
-        inputs: &SnapshotInputs,
-        seed: Option<u64>,
+        turnstile: Option<Turnstile>,
         inherited: &[BorrowedFd<'_>],
         results: BorrowedFd<'_>,
         wall: Duration,
@@ -106,12 +103,10 @@ impl<'a> Qemu<'a> {
         let name = program.display();
         let unable = |error| host(format!("QEMU (`{name}`) cannot be started: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(unable)?;
-        let turnstile = inputs.backend.is_vm().then(|| Turnstile::new(&inputs.machine, seed));
-        let turnstile = turnstile.transpose().map_err(no_memory_file)?;
         let arguments = [fixed, &arguments].concat();
         let environment = turnstile.iter().flat_map(|turnstile| turnstile.environment(results));
         let mut environment: Vec<_> = environment.collect();
-        if inputs.backend.is_vm() {
+        if turnstile.is_some() {
             environment.extend(ENVIRONMENT.map(|(name, value)| (name, value.to_owned())));
         }
         let files = turnstile.iter().flat_map(Turnstile::files);

@@ -80,6 +80,9 @@ pub struct Prediction {
     /// Whether the profile's caches are modelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub caches: bool,
+    /// Whether the profile's stolen time is modelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stolen: bool,
 }
 
 /// Results of one workload.
@@ -134,9 +137,9 @@ pub enum ResultsError {
          describes"
     )]
     Of,
-    /// Only a profile has caches.
-    #[error("a prediction with caches names the profile that has them")]
-    Caches,
+    /// Only a profile has caches and stolen time.
+    #[error("a prediction with caches or stolen time names the profile that has them")]
+    NoProfile,
     /// There are more values than replicates.
     #[error("{0} has more values than the machine has replicates")]
     Replicates(Name),
@@ -163,7 +166,7 @@ impl Results {
     /// # Errors
     ///
     /// When there is no workload or there are too many, a workload has more values than the machine has
-    /// replicates, or a prediction has caches of no profile.
+    /// replicates, or a prediction has caches or stolen time of no profile.
     pub fn new(
         experiment: Name,
         of: ResultsOf,
@@ -181,8 +184,10 @@ impl Results {
                     return Err(ResultsError::Replicates(name.clone()));
                 }
             }
-            ResultsOf::Prediction(Prediction { profile: None, caches: true }) => {
-                return Err(ResultsError::Caches);
+            ResultsOf::Prediction(Prediction { profile: None, caches, stolen })
+                if *caches || *stolen =>
+            {
+                return Err(ResultsError::NoProfile);
             }
             ResultsOf::Prediction(_) => {}
         }
@@ -194,7 +199,7 @@ impl Prediction {
     /// Returns where its prices are from; `None` where each instruction takes the same time.
     pub fn prices_of(&self) -> Option<PricesOf> {
         let profile = self.profile.clone()?;
-        Some(PricesOf { profile, has_caches: self.caches })
+        Some(PricesOf { profile, has_caches: self.caches, has_stolen: self.stolen })
     }
 }
 
@@ -309,13 +314,13 @@ mod tests {
         let experiment = || "prices".parse::<Name>().unwrap();
         let of = |profile: Option<&str>, caches| {
             let profile = profile.map(|name| name.parse().unwrap());
-            ResultsOf::Prediction(Prediction { profile, caches })
+            ResultsOf::Prediction(Prediction { profile, caches, stolen: false })
         };
         let results = Results::new(experiment(), of(Some("mine"), true), one(&[1.0, 2.0])).unwrap();
         let json = serde_json::to_string(&results).unwrap();
         assert_eq!(serde_json::from_str::<Results>(&json).unwrap(), results);
         let refused = Results::new(experiment(), of(None, true), one(&[1.0]));
-        assert_eq!(refused, Err(ResultsError::Caches));
+        assert_eq!(refused, Err(ResultsError::NoProfile));
         let refused = Results::new(experiment(), of(None, false), IndexMap::new());
         assert_eq!(refused, Err(ResultsError::Workloads(0)));
     }

@@ -236,7 +236,7 @@ mod tests {
 
     fn prediction(profile: Option<&str>) -> ResultsOf {
         let profile = profile.map(|name| name.parse().unwrap());
-        ResultsOf::Prediction(Prediction { profile, caches: false })
+        ResultsOf::Prediction(Prediction { profile, caches: false, stolen: false })
     }
 
     fn near(found: f64, wanted: f64) -> bool {
