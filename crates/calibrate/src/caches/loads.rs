@@ -46,6 +46,18 @@ impl fmt::Display for Buffer {
     }
 }
 
+impl Buffer {
+    /// Describes the buffer for people.
+    pub fn described(self) -> String {
+        let Self { kind, lines } = self;
+        match kind {
+            Kind::Lines => format!("{lines} lines in a row"),
+            Kind::Spread => format!("a line of each 4 KiB, {lines} of them"),
+            Kind::Pages => format!("a line of each of {lines} pages"),
+        }
+    }
+}
+
 /// How a load is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {

@@ -43,8 +43,9 @@ pub enum NoCaches {
     Steps,
     /// The times do not come again.
     #[error(
-        "the time of a load ({buffer}) does not come again: two halves differ by {percent:.0}%; calibrate when \
-             the host is idle"
+        "the time of a load ({}) does not come again: two halves differ by {percent:.0}%; calibrate when \
+         the host is idle",
+        buffer.described()
     )]
     Unsteady {
         /// The buffer of the load.

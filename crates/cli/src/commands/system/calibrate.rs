@@ -73,7 +73,7 @@ pub fn execute(args: &Calibrate, config: &Config, output: &Output) -> exit::Resu
         Between::OneCpu(only) => output.warning(skipped(*only)),
     }
     output.data(&gaps(&stolen).terminal(output.terminal()))?;
-    output.data(&caches::table(&caches, &moved).terminal(output.terminal()))?;
+    output.data(&caches::table(&caches, &moved, &stolen).terminal(output.terminal()))?;
     writable::write(&args.out, profile.as_bytes(), output)?;
     output.note(format!("next: an experiment with `[machine] cost = \"{}\"`", args.out.display()));
     Ok(ExitCode::from(exit::OK))

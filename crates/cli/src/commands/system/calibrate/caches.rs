@@ -1,12 +1,16 @@
 //! What the table of a calibration says of caches.
 
 use preemptlab_calibrate::{
-    BeyondNs, Holder, Level, MachineCaches, Moved, NoCaches, NoTransfer, Size,
+    BeyondNs, Holder, Level, MachineCaches, Moved, NoCaches, NoTransfer, Size, Stolen,
 };
 use preemptlab_report::{Cell, Column, Table, Tone};
 
 /// Shows the sizes of caches and what a miss costs, or why the profile has no caches.
-pub fn table(found: &Result<MachineCaches, NoCaches>, moved: &Result<Moved, NoTransfer>) -> Table {
+pub fn table(
+    found: &Result<MachineCaches, NoCaches>,
+    moved: &Result<Moved, NoTransfer>,
+    stolen: &Stolen,
+) -> Table {
     let columns = [
         Column::left("a load finds"),
         Column::left("size"),
@@ -20,6 +24,13 @@ pub fn table(found: &Result<MachineCaches, NoCaches>, moved: &Result<Moved, NoTr
     match found {
         Ok(found) => rows(&mut table, found, moved),
         Err(reason) => table.span(format!("the profile has no caches: {reason}")),
+    }
+    if found.is_ok() && stolen.is_shared() {
+        table.notes.push(format!(
+            "other programs had the CPUs for {:.0}% of the time: the last cache and memory are dearer than those of an \
+             idle machine; end other programs and calibrate again",
+            stolen.preempted_share * 100.0
+        ));
     }
     table
 }
@@ -159,7 +170,8 @@ mod tests {
     }
 
     fn printed(found: Result<MachineCaches, NoCaches>, moved: Result<Moved, NoTransfer>) -> String {
-        let text = table(&found, &moved).terminal(Terminal { width: 400, color: false });
+        let text =
+            table(&found, &moved, &Stolen::of(&[])).terminal(Terminal { width: 400, color: false });
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
