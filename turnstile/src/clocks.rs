@@ -43,6 +43,8 @@ struct Cpu {
     now_ns: i64,
     /// The next time that is stolen from it.
     gap: Option<Gap>,
+    /// What it loses when it goes on, because a timer has interrupted it.
+    at_timer_ns: i64,
     /// What was stolen from it since its last turn.
     stolen: Vec<Gap>,
     is_idle: bool,
@@ -51,6 +53,16 @@ struct Cpu {
     /// Interrupts from the future, as a mask, and when they are due.
     due: Option<(i64, i32)>,
     last_turn: u64,
+}
+
+impl Cpu {
+    fn lose(&mut self, len_ns: i64) {
+        if len_ns > 0 {
+            let gap = Gap { start_ns: self.now_ns, end_ns: self.now_ns + len_ns };
+            self.now_ns = gap.end_ns;
+            self.stolen.push(gap);
+        }
+    }
 }
 
 /// The turn of a CPU, and where it ends if neither a timer nor the guest ends it before.
@@ -149,12 +161,19 @@ impl Clocks {
     fn steal(&mut self) {
         let Some(steals) = &self.steals else { return };
         for (number, cpu) in self.cpus.iter_mut().enumerate().filter(|(_, cpu)| !cpu.is_idle) {
+            let at_timer_ns = mem::take(&mut cpu.at_timer_ns);
+            cpu.lose(at_timer_ns);
             while let Some(gap) = cpu.gap.filter(|gap| gap.start_ns <= cpu.now_ns) {
-                let gap = Gap { start_ns: cpu.now_ns, end_ns: cpu.now_ns + gap.len_ns() };
-                cpu.now_ns = gap.end_ns;
-                cpu.stolen.push(gap);
+                cpu.lose(gap.len_ns());
                 cpu.gap = Some(steals.first_after(number, cpu.now_ns));
             }
+        }
+    }
+
+    /// Notes that a timer interrupts a CPU at this time.
+    pub fn interrupted_by_timer(&mut self, cpu: usize, now_ns: i64) {
+        if let Some(steals) = &self.steals {
+            self.cpus[cpu].at_timer_ns = steals.at_timer_ns(cpu, now_ns);
         }
     }
 
@@ -477,6 +496,26 @@ mod tests {
         }
         // 1000 a second of 5 us each.
         assert!(stolen_ns.iter().all(|ns| (350_000..650_000).contains(ns)), "{stolen_ns:?}");
+    }
+
+    #[test]
+    fn a_timer_that_interrupts_a_cpu_has_it_lose_time() {
+        let timers = " 0:700 10000:700";
+        let steals = Steals::parse(&format!("7 1{}{timers}", " 5000".repeat(16))).unwrap();
+        let mut clocks = busy(1).with_steals(steals);
+        assert_eq!(clocks.next(1200), execute(0, 1000, 1200));
+        clocks.went(1205, Left::Settled, 1200);
+        assert_eq!(clocks.next(1200), Step::Timers(1200));
+        clocks.interrupted_by_timer(0, 1200);
+        let Step::Execute { now_ns, .. } = clocks.next(NEVER) else { panic!() };
+        assert_eq!(now_ns, 1905);
+        assert_eq!(clocks.take_stolen(0), [Gap { start_ns: 1205, end_ns: 1905 }]);
+        // One that sleeps wakes up first.
+        clocks.observe(0, true, 1905);
+        clocks.interrupted_by_timer(0, 9000);
+        clocks.observe(0, false, 9000);
+        let Step::Execute { now_ns, .. } = clocks.next(NEVER) else { panic!() };
+        assert_eq!(now_ns, 9700);
     }
 
     #[test]

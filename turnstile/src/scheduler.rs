@@ -37,6 +37,8 @@ struct Scheduler {
     /// The CPU that executes.
     executing: Cell<Option<usize>>,
     is_inside: Cell<bool>,
+    /// Timers are served.
+    serves_timers: Cell<bool>,
 }
 
 // SAFETY: only the thread of the CPUs uses what can change.
@@ -73,7 +75,7 @@ pub fn install(lookahead_ns: i64, steals: Option<Steals>) -> Result<(), Lacks> {
     spin::watch()?;
     let handle_interrupt = Qemu::replace_handle_interrupt(handle_interrupt)?;
     let lock = qemu.lock();
-    let (machine, executing, is_inside) = Default::default();
+    let (machine, executing, is_inside, serves_timers) = Default::default();
     let scheduler = Scheduler {
         qemu,
         lock,
@@ -83,6 +85,7 @@ pub fn install(lookahead_ns: i64, steals: Option<Steals>) -> Result<(), Lacks> {
         machine,
         executing,
         is_inside,
+        serves_timers,
     };
     SCHEDULER.get_or_init(|| scheduler).qemu.replace_lock(take_lock);
     Ok(())
@@ -112,6 +115,12 @@ unsafe extern "C" fn handle_interrupt(cpu: CpuState, mask: c_int) {
     let Some(scheduler) = SCHEDULER.get() else { return };
     // SAFETY: as the caller promises.
     let at_once = || unsafe { (scheduler.handle_interrupt)(cpu, mask) };
+    if let Some(machine) = scheduler.machine.get().filter(|_| scheduler.serves_timers.get())
+        && let Some(number) = machine.cpus.iter().position(|other| *other == cpu)
+    {
+        let now_ns = machine.past_ns.get();
+        machine.clocks.borrow_mut().interrupted_by_timer(number, now_ns);
+    }
     let between = || {
         let machine = scheduler.machine.get().filter(|_| is_thread_of_cpus())?;
         let sender = scheduler.executing.get()?;
@@ -161,7 +170,9 @@ impl Scheduler {
                 Step::Idle => break,
                 Step::Timers(at_ns) => {
                     machine.past_ns.set(qemu.publish(at_ns));
+                    self.serves_timers.set(true);
                     qemu.run_timers();
+                    self.serves_timers.set(false);
                     machine.look_at_all();
                     timer_ns = self.timer_ns(machine);
                 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use preemptlab_model::{Lookahead, Machine};
-use preemptlab_protocol::stolen::Stolen;
+use preemptlab_protocol::stolen::{Quantiles, Stolen};
 
 use crate::output::{MemoryFile, inherited_path};
 
@@ -50,8 +50,10 @@ impl Turnstile {
         ];
         variables.extend(lookahead);
         variables.extend(self.stolen.iter().map(|(seed, stolen)| {
-            let lengths = stolen.lengths_ns().map(|ns| ns.to_string()).join(" ");
-            ("PREEMPTLAB_STOLEN", format!("{seed} {} {lengths}", stolen.per_s()))
+            let lengths = stolen.lengths_ns().map(|ns| format!(" {ns}")).concat();
+            let timers = stolen.timer_ns().into_iter().flat_map(Quantiles::pairs);
+            let timers: String = timers.map(|(share, ns)| format!(" {share}:{ns}")).collect();
+            ("PREEMPTLAB_STOLEN", format!("{seed} {}{lengths}{timers}", stolen.per_s()))
         }));
         variables
     }

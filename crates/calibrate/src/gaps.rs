@@ -1,6 +1,6 @@
 //! The time that something takes from a thread that spins.
 
-use preemptlab_protocol::stolen::LENGTHS;
+use preemptlab_protocol::stolen::{ALL, LENGTHS, Quantiles};
 
 use crate::{CalibrateError, line};
 
@@ -12,6 +12,12 @@ pub const SHARE_MAX: f64 = 0.1;
 
 /// A larger share of other threads, and CPUs do not sleep as those of an idle machine.
 const PREEMPTED_SHARE_MAX: f64 = 0.05;
+
+/// With fewer of the kernel's own gaps there is no quantile of 1 %.
+const TIMERS_MIN: usize = 200;
+
+/// Shares of the timer's interrupts whose lengths are kept, in 1/10,000.
+const TIMER_SHARES: [u32; 9] = [0, 1_000, 2_500, 5_000, 7_500, 9_000, 9_700, 9_900, ALL];
 
 /// Causes of gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +36,7 @@ enum By {
 pub struct Gaps {
     span_ns: u64,
     preempted_ns: u64,
-    own: u64,
+    own_ns: Vec<u64>,
     preempted: u64,
     stolen_ns: Vec<u64>,
 }
@@ -56,7 +62,7 @@ impl Gaps {
             }
             match by {
                 By::Stolen => gaps.stolen_ns.push(gap_ns),
-                By::Own => gaps.own += 1,
+                By::Own => gaps.own_ns.push(gap_ns),
                 By::Preempted => {
                     gaps.preempted += 1;
                     gaps.preempted_ns += gap_ns;
@@ -97,6 +103,8 @@ pub struct Stolen {
     pub preempted_share: f64,
     /// Lengths of all gaps, ascending.
     sorted_ns: Vec<u64>,
+    /// Lengths of the kernel's own gaps, ascending.
+    own_sorted_ns: Vec<u64>,
 }
 
 impl Stolen {
@@ -104,15 +112,19 @@ impl Stolen {
     pub fn of(spans: &[Gaps]) -> Self {
         let sum = |of: fn(&Gaps) -> u64| spans.iter().map(of).sum::<u64>();
         let spun_ns = sum(|gaps| gaps.span_ns - gaps.preempted_ns);
-        let mut sorted_ns: Vec<u64> =
-            spans.iter().flat_map(|gaps| gaps.stolen_ns.iter().copied()).collect();
-        sorted_ns.sort_unstable();
+        let sorted = |of: fn(&Gaps) -> &Vec<u64>| {
+            let mut sorted_ns: Vec<u64> = spans.iter().flat_map(of).copied().collect();
+            sorted_ns.sort_unstable();
+            sorted_ns
+        };
+        let sorted_ns = sorted(|gaps| &gaps.stolen_ns);
         let seconds = spun_ns.max(1) as f64 / 1e9;
         Self {
             spun_ns,
             per_s: sorted_ns.len() as f64 / seconds,
             share: sorted_ns.iter().sum::<u64>() as f64 / spun_ns.max(1) as f64,
-            own_per_s: sum(|gaps| gaps.own) as f64 / seconds,
+            own_per_s: sum(|gaps| gaps.own_ns.len() as u64) as f64 / seconds,
+            own_sorted_ns: sorted(|gaps| &gaps.own_ns),
             preempted: sum(|gaps| gaps.preempted),
             preempted_share: sum(|gaps| gaps.preempted_ns) as f64
                 / sum(|gaps| gaps.span_ns).max(1) as f64,
@@ -149,7 +161,22 @@ impl Stolen {
     /// Returns the gaps as virtual time has them; `None` where there are fewer than lengths, or more than can be.
     pub fn modelled(&self) -> Option<preemptlab_protocol::stolen::Stolen> {
         let lengths_ns = self.lengths_ns()?.map(|ns| u32::try_from(ns).unwrap_or(u32::MAX));
-        preemptlab_protocol::stolen::Stolen::new(self.per_s.round() as u32, lengths_ns).ok()
+        let stolen =
+            preemptlab_protocol::stolen::Stolen::new(self.per_s.round() as u32, lengths_ns).ok()?;
+        Some(stolen.with_timers(self.timers()))
+    }
+
+    /// Returns by how much the kernel's own gaps, nearly all of which are its timer's interrupts, exceed the shortest of
+    /// them; `None` where there are too few. The shortest is what the interrupt itself takes, which has a price.
+    pub fn timers(&self) -> Option<Quantiles> {
+        let own_ns = &self.own_sorted_ns;
+        let least_ns = *own_ns.first().filter(|_| own_ns.len() >= TIMERS_MIN)?;
+        let of = |share: u32| {
+            let rank = (own_ns.len() * share as usize).div_ceil(ALL as usize);
+            let ns = own_ns[rank.saturating_sub(1)] - least_ns;
+            (share, u32::try_from(ns).unwrap_or(u32::MAX))
+        };
+        TIMER_SHARES.map(of).to_vec().try_into().ok()
     }
 
     /// Returns whether other threads have the CPUs so often that these do not sleep as those of an idle machine.
@@ -201,6 +228,19 @@ mod tests {
         let stolen = Stolen::of(&[Gaps::parse(&format!("span 1000000000\n{lines}")).unwrap()]);
         let modelled = stolen.modelled().unwrap();
         assert_eq!((modelled.per_s(), modelled.lengths_ns()[15]), (160, 15_550));
+    }
+
+    #[test]
+    fn timers_take_longer_than_the_shortest() {
+        let lines = |count: u64| (0..count).map(|n| format!("own {}\n", 2_500 + n * 10)).collect();
+        let of = |lines: String| {
+            Stolen::of(&[Gaps::parse(&format!("span 1000000000\n{lines}")).unwrap()]).timers()
+        };
+        assert_eq!(of(lines(199)), None);
+        let timers = of(lines(1_000)).unwrap();
+        assert_eq!(timers.pairs()[0], (0, 0));
+        assert_eq!(timers.pairs()[3], (5_000, 4_990));
+        assert_eq!(timers.pairs()[7..], [(9_900, 9_890), (10_000, 9_990)]);
     }
 
     #[test]

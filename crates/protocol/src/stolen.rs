@@ -2,7 +2,7 @@
 //!
 //! All are integers, so that no rounding of any machine reaches a cell.
 
-use alloc::{format, string::String};
+use alloc::{format, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,19 @@ const LENGTH_NS_MAX: u32 = 100_000_000;
 /// The largest part of a second that may be stolen, in nanoseconds.
 const SUM_NS_MAX: u64 = 500_000_000;
 
+/// All interrupts of timers, as a share.
+pub const ALL: u32 = 10_000;
+
+/// The most quantiles.
+const QUANTILES_MAX: usize = 32;
+
 /// How often time is stolen from each CPU, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Keys", into = "Keys")]
 pub struct Stolen {
     per_s: u32,
     lengths_ns: [u32; LENGTHS],
+    timer_ns: Option<Quantiles>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -31,6 +38,46 @@ pub struct Stolen {
 struct Keys {
     per_s: u32,
     lengths_ns: [u32; LENGTHS],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timer_ns: Option<Quantiles>,
+}
+
+/// Quantiles of a length: shares in 1/10,000, from 0 to all, and the length in nanoseconds that such a share does not
+/// exceed. Between two of them it rises linearly.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<(u32, u32)>", into = "Vec<(u32, u32)>")]
+pub struct Quantiles(Vec<(u32, u32)>);
+
+impl Quantiles {
+    /// Returns the shares in 1/10,000 and their lengths in nanoseconds, ascending.
+    pub fn pairs(&self) -> &[(u32, u32)] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<(u32, u32)>> for Quantiles {
+    type Error = String;
+
+    fn try_from(pairs: Vec<(u32, u32)>) -> Result<Self, String> {
+        let ascend = |pair: &[(u32, u32)]| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1;
+        let ends = pairs.first().zip(pairs.last());
+        let are_all = ends.is_some_and(|(first, last)| (first.0, last.0) == (0, ALL));
+        if pairs.len() > QUANTILES_MAX || !are_all || !pairs.windows(2).all(ascend) {
+            return Err(format!(
+                "quantiles are 2 to {QUANTILES_MAX} pairs of a share, from 0 to {ALL}, and a length that ascends"
+            ));
+        }
+        if pairs.iter().any(|(_, ns)| *ns > LENGTH_NS_MAX) {
+            return Err(format!("a length is at most {LENGTH_NS_MAX} ns"));
+        }
+        Ok(Self(pairs))
+    }
+}
+
+impl From<Quantiles> for Vec<(u32, u32)> {
+    fn from(quantiles: Quantiles) -> Self {
+        quantiles.0
+    }
 }
 
 impl Stolen {
@@ -52,7 +99,13 @@ impl Stolen {
         if u64::from(per_s) * sum_ns / LENGTHS as u64 > SUM_NS_MAX {
             return Err("more than half of the time is stolen".into());
         }
-        Ok(Self { per_s, lengths_ns })
+        Ok(Self { per_s, lengths_ns, timer_ns: None })
+    }
+
+    /// Adds the time that is stolen where a timer interrupts a CPU.
+    #[must_use]
+    pub fn with_timers(self, timer_ns: Option<Quantiles>) -> Self {
+        Self { timer_ns, ..self }
     }
 
     /// Returns the number of gaps in a second.
@@ -64,24 +117,31 @@ impl Stolen {
     pub fn lengths_ns(&self) -> [u32; LENGTHS] {
         self.lengths_ns
     }
+
+    /// Returns the time that is stolen where a timer interrupts a CPU; `None` where that is nothing.
+    pub fn timer_ns(&self) -> Option<&Quantiles> {
+        self.timer_ns.as_ref()
+    }
 }
 
 impl TryFrom<Keys> for Stolen {
     type Error = String;
 
-    fn try_from(Keys { per_s, lengths_ns }: Keys) -> Result<Self, String> {
-        Self::new(per_s, lengths_ns)
+    fn try_from(Keys { per_s, lengths_ns, timer_ns }: Keys) -> Result<Self, String> {
+        Ok(Self::new(per_s, lengths_ns)?.with_timers(timer_ns))
     }
 }
 
 impl From<Stolen> for Keys {
-    fn from(Stolen { per_s, lengths_ns }: Stolen) -> Self {
-        Self { per_s, lengths_ns }
+    fn from(Stolen { per_s, lengths_ns, timer_ns }: Stolen) -> Self {
+        Self { per_s, lengths_ns, timer_ns }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]
@@ -114,6 +174,31 @@ mod tests {
             r#"{"per_s":1,"lengths_ns":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],"seed":1}"#,
         ] {
             assert!(serde_json::from_str::<Stolen>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn quantiles_go_from_none_to_all() {
+        let of = |pairs: &str| serde_json::from_str::<Quantiles>(pairs);
+        let quantiles = of("[[0,0],[9900,60000],[10000,200000]]").unwrap();
+        assert_eq!(quantiles.pairs()[1], (9_900, 60_000));
+        let stolen = Stolen::new(1, [1; LENGTHS]).unwrap().with_timers(Some(quantiles));
+        let text = serde_json::to_string(&stolen).unwrap();
+        assert_eq!(serde_json::from_str::<Stolen>(&text).unwrap(), stolen);
+        let many: Vec<_> = (0..=32).map(|n| (if n == 32 { ALL } else { n }, n)).collect();
+        for (pairs, said) in [
+            ("[]", "2 to 32 pairs"),
+            ("[[0,0]]", "2 to 32 pairs"),
+            ("[[1,0],[10000,1]]", "2 to 32 pairs"),
+            ("[[0,0],[9999,1]]", "2 to 32 pairs"),
+            ("[[0,0],[10001,1]]", "2 to 32 pairs"),
+            ("[[0,0],[5000,3],[5000,4],[10000,5]]", "2 to 32 pairs"),
+            ("[[0,0],[5000,3],[10000,2]]", "2 to 32 pairs"),
+            ("[[0,0],[10000,100000001]]", "a length is at most"),
+            (&serde_json::to_string(&many).unwrap(), "2 to 32 pairs"),
+        ] {
+            let refused = of(pairs).unwrap_err().to_string();
+            assert!(refused.contains(said), "{pairs}: {refused}");
         }
     }
 }

@@ -297,6 +297,17 @@ fn gaps(stolen: &Stolen) -> Table {
         let lengths: Vec<String> = lengths_ns.iter().map(|ns| us(Some(*ns as f64))).collect();
         table.notes.push(format!("sixteenths of them, by their means: {} us", lengths.join(", ")));
     }
+    if let Some(timers) = stolen.timers() {
+        let pairs = timers.pairs().iter();
+        let pairs = pairs.map(|(share, ns)| {
+            format!("{}% {}", f64::from(*share) / 100.0, us(Some(f64::from(*ns))))
+        });
+        let pairs: Vec<String> = pairs.collect();
+        table.notes.push(format!(
+            "beyond the shortest, of the kernel's ticks take at most: {} us",
+            pairs.join(", ")
+        ));
+    }
     table
 }
 
