@@ -43,9 +43,9 @@ struct Cpu {
     now_ns: i64,
     /// The next time that is stolen from it.
     gap: Option<Gap>,
-    /// What it loses when it goes on, because a timer has interrupted it.
+    /// Time that it loses when it goes on, because a timer has interrupted it.
     at_timer_ns: i64,
-    /// What was stolen from it since its last turn.
+    /// Time that was stolen from it since its last turn.
     stolen: Vec<Gap>,
     is_idle: bool,
     /// When it was interrupted in its idleness.

@@ -71,7 +71,7 @@ impl Steals {
         is_possible.then_some(Self { seed, per_s, lengths_ns, timer_ns })
     }
 
-    /// What a CPU loses where a timer interrupts it at a time, in nanoseconds.
+    /// The time that a CPU loses where a timer interrupts it at a time, in nanoseconds.
     pub fn at_timer_ns(&self, cpu: usize, ns: i64) -> i64 {
         let drawn = mixed(mixed(self.seed ^ mixed(!(cpu as u64))) ^ ns.cast_unsigned());
         // A share of all with 32 bits behind the point.

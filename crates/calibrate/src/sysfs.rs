@@ -1,4 +1,4 @@
-//! What the kernel says of CPUs (Documentation/ABI/testing/sysfs-devices-system-cpu).
+//! The kernel's words about CPUs (Documentation/ABI/testing/sysfs-devices-system-cpu).
 
 use std::path::{Path, PathBuf};
 

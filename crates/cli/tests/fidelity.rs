@@ -76,7 +76,7 @@ fn a_machine_is_submitted_and_compared_with_what_predicts_it() {
     for part in ["server-x86", "2 of 2", "FIFO wakeups", "processes", "×1.00"] {
         assert!(shown.stdout.contains(part), "no {part} in {}", shown.stdout);
     }
-    // What a recording predicts is the same from its file.
+    // A recording and its file predict the same.
     let written = desk.run(&["compare", "virtual", "-o", "virtual.toml"]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     let again = desk.run(&["compare", "virtual.toml", "mine.toml", "--all"]);

@@ -296,12 +296,14 @@ mod tests {
         assert!(!serde_json::to_string(&named).unwrap().contains("arch"));
     }
 
+    /// Returns the line of what is refused of `[machine]`, and the reason.
+    fn checked(text: &str) -> Result<(), (usize, String)> {
+        let machine: MachineSpec = toml::from_str(text).unwrap();
+        machine.check(&machine.prices, text).map_err(|error| (error.line, error.message))
+    }
+
     #[test]
     fn caches_need_a_profile_that_describes_them() {
-        let checked = |text: &str| {
-            let machine: MachineSpec = toml::from_str(text).unwrap();
-            machine.check(&machine.prices, text).map_err(|error| (error.line, error.message))
-        };
         assert_eq!(checked("cost = \"amd-epyc\"\ncaches = true"), Ok(()));
         assert_eq!(checked("cost = \"mine.toml\"\ncaches = true"), Ok(()), "it was not read yet");
         assert_eq!(checked("cost = \"instructions\"\ncaches = false"), Ok(()));
@@ -318,10 +320,6 @@ mod tests {
 
     #[test]
     fn stolen_time_needs_a_profile_that_describes_it() {
-        let checked = |text: &str| {
-            let machine: MachineSpec = toml::from_str(text).unwrap();
-            machine.check(&machine.prices, text).map_err(|error| (error.line, error.message))
-        };
         assert_eq!(checked("cost = \"amd-epyc\"\nstolen = true"), Ok(()));
         let (line, said) = checked("cost = \"instructions\"\nstolen = true").unwrap_err();
         assert_eq!((line, said.starts_with("stolen time needs a profile")), (2, true), "{said}");

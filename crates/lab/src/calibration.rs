@@ -29,7 +29,7 @@ pub struct Calibrated {
     pub between: Between,
     /// Its caches, or why none are known.
     pub caches: Result<MachineCaches, NoCaches>,
-    /// What a line costs that another CPU has written, or why that is not known.
+    /// Cost of a line that another CPU has written, or why that is not known.
     pub moved: Result<Moved, NoTransfer>,
 }
 

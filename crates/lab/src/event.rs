@@ -186,7 +186,7 @@ pub enum Part {
     Between,
     /// What is stolen from the only CPU is measured.
     Gaps,
-    /// What a miss of its caches costs is measured on one of its CPUs.
+    /// One of its CPUs measures the cost of a miss of its caches.
     Caches,
     /// A guest of two CPUs does the same in virtual time.
     Solve,

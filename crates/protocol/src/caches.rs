@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn refused<T: DeserializeOwned>(text: &str) -> String {
+    pub(super) fn refused<T: DeserializeOwned>(text: &str) -> String {
         serde_json::from_str::<T>(text).err().expect(text).to_string()
     }
 

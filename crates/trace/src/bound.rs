@@ -268,17 +268,14 @@ impl Closures {
             open.has_softirq |= seen.serves_softirqs;
         }
         // A CPU that would be open gives way to nobody while its time is stolen.
-        let stolen = match (event.site.kind, event.values(), cpu.open) {
-            (SiteKind::Stolen, [stolen_ns], None) => Some(Closed {
-                cpu: event.cpu,
-                start_ns: event.ns.saturating_sub(*stolen_ns),
-                start_address: event.site.address,
-                end_ns: event.ns,
-                has_softirq: false,
-                removed_ns: 0,
-            }),
-            _ => None,
-        };
+        let stolen = event.stolen_ns().filter(|_| cpu.open.is_none()).map(|stolen_ns| Closed {
+            cpu: event.cpu,
+            start_ns: event.ns.saturating_sub(stolen_ns),
+            start_address: event.site.address,
+            end_ns: event.ns,
+            has_softirq: false,
+            removed_ns: 0,
+        });
         if let Some(closed) = ended.or(stolen).filter(|_| self.probed.is_some()) {
             let closed = Closed { end_ns: event.ns, ..closed };
             self.pending.add(closed, self.all.threshold_ns());

@@ -259,8 +259,8 @@ impl Machine {
         let address = event.site.address;
         let value = |index: usize| event.values().get(index).copied().unwrap_or(0);
         let cpu = self.cpus.entry(event.cpu).or_default();
-        if event.site.kind == SiteKind::Stolen {
-            cpu.stolen_ns = cpu.stolen_ns.saturating_add(value(0));
+        if let Some(stolen_ns) = event.stolen_ns() {
+            cpu.stolen_ns = cpu.stolen_ns.saturating_add(stolen_ns);
             return None;
         }
         let here = Since { ns: event.ns, address, stolen_ns: cpu.stolen_ns };

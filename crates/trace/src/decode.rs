@@ -113,6 +113,12 @@ impl Event {
     pub fn values(&self) -> &[u64] {
         &self.values[..self.site.values.into()]
     }
+
+    /// Returns the time that was stolen from the CPU until the event, in nanoseconds; `None` where it is another kind of
+    /// event.
+    pub(crate) fn stolen_ns(&self) -> Option<u64> {
+        (self.site.kind == SiteKind::Stolen).then_some(self.values[0])
+    }
 }
 
 /// A task as it was when it was met.

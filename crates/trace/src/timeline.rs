@@ -323,11 +323,7 @@ impl Painter {
             self.cpu = event.cpu;
         }
         let end_ns = event.ns.min(self.wakeup.user_ns);
-        let stolen_ns = match (event.site.kind, event.values()) {
-            (SiteKind::Stolen, [stolen_ns]) => *stolen_ns,
-            _ => 0,
-        };
-        let stolen_from_ns = event.ns.saturating_sub(stolen_ns);
+        let stolen_from_ns = event.ns.saturating_sub(event.stolen_ns().unwrap_or(0));
         for (until_ns, is_stolen) in [(stolen_from_ns.min(end_ns), false), (end_ns, true)] {
             if until_ns > self.last_ns {
                 let cpu = machine.cpu(event.cpu).clone();

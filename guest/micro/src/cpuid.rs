@@ -1,4 +1,4 @@
-//! What the processor says of its TLBs.
+//! The processor's words about its TLBs.
 
 use alloc::{format, string::String, vec::Vec};
 use core::arch::x86_64::__cpuid_count;

@@ -136,7 +136,7 @@ enum Wanted {
     Gaps(usize),
     /// Loads of buffers.
     Loads(usize, Vec<Buffer>),
-    /// What CPUID says.
+    /// The words of CPUID.
     Cpuid(usize),
 }
 

@@ -38,7 +38,7 @@ pub struct Buffer {
     lines: usize,
 }
 
-/// What a buffer is made of.
+/// Layout of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Lines in a row, in pages of 2 MiB.

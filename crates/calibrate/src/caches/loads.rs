@@ -9,7 +9,7 @@ use crate::{CalibrateError, line};
 /// The bytes of a line.
 pub const LINE_BYTES: u64 = caches::LINE_BYTES as u64;
 
-/// What a buffer is made of.
+/// Layout of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Lines in a row, in pages of 2 MiB.
@@ -34,7 +34,7 @@ impl Kind {
 /// A buffer whose lines are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// What it is made of.
+    /// Its layout.
     pub kind: Kind,
     /// Number of its lines.
     pub lines: u64,

@@ -33,7 +33,7 @@ pub struct MachineCaches {
     pub alike: bool,
     /// The TLBs, as the processor tells them, or as times show them.
     pub tlbs: Tlbs,
-    /// What a miss costs.
+    /// Costs of misses.
     pub penalties: Penalties,
     /// The bytes of the buffer of which each load was one from memory.
     pub memory_bytes: u64,

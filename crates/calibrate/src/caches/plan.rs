@@ -49,7 +49,7 @@ impl Plan {
         let (dtlb, stlb) = (u64::from(tlbs.dtlb.entries), u64::from(tlbs.stlb.entries));
         // Where a processor has translations of 4 KiB alone, its first TLB holds those of such a buffer.
         let second = floor(l2 / 2).min(floor(dtlb * PAGE_BYTES)).max(ceil(2 * l1d));
-        // What a virtual machine says of its last cache need not be its share, so the buffer is small beside it.
+        // A virtual machine may not have the whole last cache that it tells, so the buffer is small beside it.
         let last = floor((8 * l2).min(l3 / 4 * 3));
         let memory = floor(MEMORY_BYTES_MAX.min(available_bytes / MEMORY_PART));
         let near = floor((stlb / 2).min(l1d / LINE_BYTES / 2)).max(ceil(dtlb + 1));

@@ -11,7 +11,7 @@ pub enum NoCaches {
     NotTold {
         /// The CPU.
         cpu: usize,
-        /// What is missing.
+        /// The cache whose size is missing.
         cache: &'static str,
     },
     /// The model has lines of another length.
@@ -33,7 +33,7 @@ pub enum NoCaches {
     /// Too little memory is available.
     #[error("{} MiB of memory are available, too few to measure what the last cache lacks", available_bytes >> 20)]
     Memory {
-        /// What is available.
+        /// Memory that is available.
         available_bytes: u64,
     },
     /// No size of a TLB follows from times.

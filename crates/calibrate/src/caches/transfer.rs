@@ -1,4 +1,4 @@
-//! What a line that another CPU has written costs.
+//! The cost of a line that another CPU has written.
 
 use preemptlab_protocol::caches::{Distance, Transfer, Transfers};
 

@@ -163,16 +163,8 @@ fn nearest(lines: u64, wanted_ways: u32, least_sets: u32, sets_max: u32) -> (u32
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
-
-    use serde::de::DeserializeOwned;
-
     use super::*;
-
-    #[track_caller]
-    fn refused<T: DeserializeOwned>(text: &str) -> String {
-        serde_json::from_str::<T>(text).err().expect(text).to_string()
-    }
+    use crate::caches::tests::refused;
 
     #[test]
     fn a_cache_has_a_power_of_two_of_sets() {
@@ -220,7 +212,7 @@ mod tests {
         // An Intel Xeon has 245,760 sets of 20, a Core i7-8700K 12,288 of 16.
         assert_eq!(of(300 << 20, 20), (304 << 20, 19));
         assert_eq!(of(12 << 20, 16), (12 << 20, 12));
-        // What a profile can hold stays as it is.
+        // A size that a profile can hold stays as it is.
         for (bytes, ways) in [(48 << 10, 12), (2 << 20, 16), (32 << 20, 16), (1 << 20, 8)] {
             assert_eq!(of(bytes.into(), ways), (bytes, ways));
         }

@@ -1,4 +1,4 @@
-//! What the table of a calibration says of caches.
+//! The caches in the table of a calibration.
 
 use preemptlab_calibrate::{
     BeyondNs, Holder, Level, MachineCaches, Moved, NoCaches, NoTransfer, Size, Stolen,
