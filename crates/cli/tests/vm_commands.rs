@@ -99,7 +99,9 @@ fn the_fair_probe_has_the_slack_of_a_login() {
                 .as_f64()
                 .unwrap()
         };
-        let later_us = median("wakeup.other.p50") - median("wakeup.fifo.p50");
+        // A fair timer expires early where another timer of its CPU expires within its slack. The periods are multiples
+        // of each other, so half of a CPU's fair timers may always do so, but not 99 %.
+        let later_us = median("wakeup.other.p99") - median("wakeup.fifo.p50");
         assert!((49.0..60.0).contains(&later_us), "{configuration}");
     }
 }
