@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use preemptlab_embed::{Embedded, Workspace};
+use preemptlab_embed::{Embedded, Target, Workspace};
 
 const LIBRARIES: [Embedded<'_>; 2] = [
     Embedded::Library { package: "preemptlab-plugin", file: "libpreemptlab_plugin.so" },
@@ -13,5 +13,5 @@ const LIBRARIES: [Embedded<'_>; 2] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let workspace =
         Workspace::of_build_script(&["plugin", "turnstile", "crates/protocol", "embed"])?;
-    workspace.build(&LIBRARIES, "library", &[])
+    workspace.build(Target::X86_64, &LIBRARIES, "library", &[])
 }

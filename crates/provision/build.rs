@@ -6,11 +6,15 @@
 
 use std::error::Error;
 
-use preemptlab_embed::{Embedded, Workspace};
+use preemptlab_embed::{Embedded, Target, Workspace};
 
-const PROGRAMS: [Embedded<'_>; 6] = [
+/// The programs of guests, for each of their processors.
+const OF_GUESTS: [Embedded<'_>; 2] = [
     Embedded::Program { package: "preemptlab-guest", name: "init" },
     Embedded::Program { package: "preemptlab-player", name: "player" },
+];
+
+const OF_HOST: [Embedded<'_>; 4] = [
     Embedded::Program { package: "preemptlab-guest", name: "cell" },
     Embedded::Program { package: "preemptlab-micro", name: "micro" },
     Embedded::Program { package: "preemptlab-repeat", name: "repeat" },
@@ -28,5 +32,9 @@ const FLAGS: [&str; 4] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let workspace = Workspace::of_build_script(&["guest", "crates/protocol", "embed"])?;
-    workspace.build(&PROGRAMS, "guest", &FLAGS)
+    workspace.build(Target::X86_64, &OF_HOST, "guest", &FLAGS)?;
+    for target in [Target::X86_64, Target::Aarch64] {
+        workspace.build(target, &OF_GUESTS, "guest", &FLAGS)?;
+    }
+    Ok(())
 }

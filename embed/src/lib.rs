@@ -15,8 +15,32 @@ use std::{
 
 use serde_json::Value;
 
-/// The guest's processor, and the one whose QEMU loads the libraries.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// The processor that something is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// That of the host, whose QEMU loads the libraries, and of guests.
+    X86_64,
+    /// That of guests alone.
+    Aarch64,
+}
+
+impl Target {
+    /// Returns rustc's name of it.
+    const fn triple(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-unknown-linux-gnu",
+            Self::Aarch64 => "aarch64-unknown-linux-gnu",
+        }
+    }
+
+    /// Returns the folder below `OUT_DIR` for what is built for it.
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::X86_64 => "",
+            Self::Aarch64 => "aarch64",
+        }
+    }
+}
 
 /// Variables of cargo and rustc that say where things are; every other one is kept from the build.
 const PASSED_ON: [&str; 9] = [
@@ -76,21 +100,25 @@ impl Workspace {
         Ok(Self { root: root.to_owned(), out })
     }
 
-    /// Builds these files with one of the workspace's profiles and these flags of rustc, and leaves them
-    /// in the build script's `OUT_DIR`.
+    /// Builds these files for a processor with one of the workspace's profiles and these flags of rustc, and
+    /// leaves them in the build script's `OUT_DIR`: those for another processor than the host's in a folder
+    /// of its name.
     ///
     /// # Errors
     ///
     /// What cargo or rustc said.
     pub fn build(
         &self,
+        target: Target,
         embedded: &[Embedded<'_>],
         profile: &str,
         flags: &[&str],
     ) -> Result<(), Box<dyn Error>> {
-        let built = self.out.join(profile);
+        let (built, folder) = (self.out.join(profile), self.out.join(target.folder()));
+        fs::create_dir_all(&folder)?;
+        let triple = target.triple();
         let given = flags.iter().map(OsString::from);
-        let flags: Vec<OsString> = given.chain(self.remapped_paths()?).collect();
+        let flags: Vec<OsString> = given.chain(self.remapped_paths(triple)?).collect();
         // One after the other: built together, each would get the features of dependencies that only
         // the other one wants, and so other bytes.
         for each in embedded {
@@ -106,10 +134,10 @@ impl Workspace {
                     file
                 }
             };
-            build.args(["--target", TARGET, "--target-dir"]).arg(&built);
+            build.args(["--target", triple, "--target-dir"]).arg(&built);
             build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f".as_ref()));
             run(&mut build)?;
-            fs::copy(built.join(TARGET).join(profile).join(file), self.out.join(file))?;
+            fs::copy(built.join(triple).join(profile).join(file), folder.join(file))?;
         }
         Ok(())
     }
@@ -133,14 +161,14 @@ impl Workspace {
     /// Returns the flags that keep this machine's paths out of panic messages: those of the workspace, of
     /// every package, wherever a registry, a mirror or a vendored folder has it, and of the standard
     /// library, which has its official name unless the component `rust-src` is installed.
-    fn remapped_paths(&self) -> Result<Vec<OsString>, Box<dyn Error>> {
+    fn remapped_paths(&self, triple: &str) -> Result<Vec<OsString>, Box<dyn Error>> {
         let metadata = run(self.cargo()?.args([
             "metadata",
             "--locked",
             "--format-version=1",
             "--features=preemptlab-guest/init",
             "--filter-platform",
-            TARGET,
+            triple,
         ]))?;
         let metadata: Value = serde_json::from_slice(&metadata.stdout)?;
         let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);

@@ -9,8 +9,8 @@ use crate::{
     trouble::{Result, Trouble},
 };
 
-const SELECTOR_PORT: u16 = 0x510;
-const DATA_PORT: u16 = 0x511;
+pub const SELECTOR_PORT: u16 = 0x510;
+pub const DATA_PORT: u16 = 0x511;
 const SIGNATURE_KEY: u16 = 0x00;
 const DIRECTORY_KEY: u16 = 0x19;
 const ENTRY_BYTES: usize = 64;

@@ -42,6 +42,8 @@ mod stage;
 mod system;
 mod tick;
 mod trouble;
+#[cfg(all(not(feature = "cell"), target_arch = "aarch64"))]
+mod virt;
 mod watchdog;
 
 #[cfg(feature = "cell")]
@@ -50,10 +52,14 @@ pub use live::run;
 use live::{arch, file};
 #[cfg(not(feature = "cell"))]
 use preemptlab_protocol::{DONE_CODE, Message};
+#[cfg(all(not(feature = "cell"), target_arch = "x86_64"))]
+use preemptlab_sys::arch;
 #[cfg(not(feature = "cell"))]
-use preemptlab_sys::{arch, file};
+use preemptlab_sys::file;
 use preemptlab_sys::{clock, kernel};
 pub use results::panicked;
+#[cfg(all(not(feature = "cell"), target_arch = "aarch64"))]
+use virt as arch;
 
 /// Runs the guest from its boot to the end of its cell.
 #[cfg(not(feature = "cell"))]

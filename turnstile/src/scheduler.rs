@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    arch,
+    arch::{self, Guest},
     clocks::{Clocks, Delivery, Left, Step},
     qemu::{CpuState, HandleInterrupt, Lacks, Lock, Qemu, current_cpu},
     spin,
@@ -29,6 +29,7 @@ static SCHEDULER: OnceLock<Scheduler> = OnceLock::new();
 
 struct Scheduler {
     qemu: Qemu,
+    guest: &'static Guest,
     lock: Lock,
     handle_interrupt: HandleInterrupt,
     lookahead_ns: i64,
@@ -72,12 +73,14 @@ struct Machine {
 pub fn install(lookahead_ns: i64, steals: Option<Steals>) -> Result<(), Lacks> {
     let qemu = Qemu::find()?;
     current_cpu()?;
-    spin::watch()?;
+    let guest = arch::of_this_qemu()?;
+    spin::watch(guest)?;
     let handle_interrupt = Qemu::replace_handle_interrupt(handle_interrupt)?;
     let lock = qemu.lock();
     let (machine, executing, is_inside, serves_timers) = Default::default();
     let scheduler = Scheduler {
         qemu,
+        guest,
         lock,
         handle_interrupt,
         lookahead_ns,
@@ -130,7 +133,7 @@ unsafe extern "C" fn handle_interrupt(cpu: CpuState, mask: c_int) {
     let Some((machine, sender, target)) = between() else { return at_once() };
     machine.may_differ[target].set(true);
     let now_ns = scheduler.qemu.now_ns();
-    let can_wait = arch::can_wait(mask);
+    let can_wait = (scheduler.guest.can_wait)(mask);
     match machine.clocks.borrow_mut().interrupt(target, now_ns, mask, can_wait) {
         Delivery::Now => at_once(),
         Delivery::Later => {}
@@ -219,7 +222,7 @@ impl Scheduler {
                 drop(clocks);
                 machine.may_differ[number].set(true);
                 // SAFETY: QEMU's function, with a CPU of QEMU, on the thread of the CPUs.
-                unsafe { (self.handle_interrupt)(cpu, arch::when_due(mask)) };
+                unsafe { (self.handle_interrupt)(cpu, (self.guest.when_due)(mask)) };
             }
         }
     }

@@ -107,8 +107,8 @@ pub(crate) fn arguments(
         .option("-chardev", format!("file,id=console,path={}", paths.console))
         .option("-serial", "chardev:console")
         .option("-chardev", format!("file,id=results,path={}", paths.results));
-    for device in board.devices {
-        arguments.option("-device", device);
+    for (option, device) in board.devices {
+        arguments.option(option, device);
     }
     arguments.option("-action", "watchdog=pause");
     if let Role::Cell { job, plugin, .. } = role {

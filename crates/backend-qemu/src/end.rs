@@ -8,6 +8,10 @@ use preemptlab_runner::{Execution, Stop};
 
 use crate::process::OUTPUT_BYTES_MAX;
 
+/// Reason of the shutdown of a machine that the guest's init has ended through `pvpanic`, on a board without an exit
+/// port.
+pub(crate) const GUEST_ENDS: &str = "guest-pvshutdown";
+
 /// End of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -23,7 +27,7 @@ pub(crate) enum End {
     Exited {
         /// Exit status of QEMU.
         status: ExitStatus,
-        /// Reason of the shutdown (`ShutdownCause` in QEMU's `qapi/run-state.json`), if QEMU gave
+        /// Reason of the shutdown (`ShutdownCause` in QEMU's `qapi/run-state.json`, or [`GUEST_ENDS`]), if QEMU gave
         /// one.
         shutdown: Option<String>,
         /// After these last words.
@@ -102,10 +106,13 @@ pub(crate) fn of_cell(remains: Remains) -> Result<Execution, Stop> {
     Err(Stop::Failed { cause, reason, console: remains.console })
 }
 
-/// Returns the number that the guest wrote to the exit port, if that ended QEMU.
+/// Returns the number that the guest wrote to the exit port, if that ended QEMU. `pvpanic` has no number.
 fn guest_code(end: &End) -> Option<u8> {
-    let End::Exited { status, .. } = end else { return None };
+    let End::Exited { status, shutdown, .. } = end else { return None };
     let code = u8::try_from(status.code()?).ok()?;
+    if code == 0 && shutdown.as_deref() == Some(GUEST_ENDS) {
+        return Some(DONE_CODE);
+    }
     // QEMU's own errors end it with status 1.
     (code % 2 == 1 && code > 1).then_some(code >> 1)
 }

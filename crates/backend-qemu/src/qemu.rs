@@ -236,7 +236,10 @@ impl<'a> Qemu<'a> {
                 }
                 // Nothing else stops a machine that is emulated.
                 "STOP" if self.turnstile.is_none() => return Err(Halt::NoVirtualisation),
-                "SHUTDOWN" => self.shutdown = Some(event.text("reason").to_owned()),
+                "GUEST_PVSHUTDOWN" => self.shutdown = Some(end::GUEST_ENDS.to_owned()),
+                "SHUTDOWN" => {
+                    self.shutdown.get_or_insert_with(|| event.text("reason").to_owned());
+                }
                 _ => {}
             }
         }

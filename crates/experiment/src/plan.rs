@@ -254,14 +254,18 @@ fn cmdline(
     let own: &[&str] = if is_guest { &CMDLINE } else { &[] };
     let has_kaslr = settings.without().any(|it| it == Precaution::Kaslr);
     let is_left_out = |parameter: &str| has_kaslr && parameter == NO_KASLR;
-    let of_clocks = clocks.map(|clocks| match clocks {
+    let of_devices = platform.devices_parameter.filter(|_| is_guest);
+    let of_clocks = clocks.and_then(|clocks| match clocks {
         Clocks::Own(_) => platform.one_clock_parameter,
         Clocks::Turns { .. } => arch::of(machine.arch).turns_parameter,
     });
     let parameters: Vec<String> = console
         .into_iter()
         .chain(
-            own.iter().copied().filter(|it| !is_left_out(it)).chain(of_clocks).map(str::to_owned),
+            (own.iter().copied().filter(|it| !is_left_out(it)))
+                .chain(of_devices)
+                .chain(of_clocks)
+                .map(str::to_owned),
         )
         .chain(machine.cmdline.iter().cloned())
         .chain(settings.parameters().map(ToString::to_string))

@@ -12,6 +12,8 @@ pub enum Arch {
     /// x86-64, which Debian calls amd64.
     #[default]
     Amd64,
+    /// AArch64, which Debian calls arm64.
+    Arm64,
 }
 
 /// Names of an architecture in Debian, GNU, Linux and QEMU, and the classes of its instructions.
@@ -36,16 +38,21 @@ pub struct Platform {
     pub kernel_image: &'static str,
     /// The kernel's name of the first serial console.
     pub console: &'static str,
-    /// The kernel parameter with which the kernel takes the clocks of several CPUs for one. They differ by
-    /// the lookahead at most; without the parameter the kernel compares them (`check_tsc_warp`,
-    /// arch/x86/kernel/tsc_sync.c), and gives the clock up where one is ahead of another. Linux 6.1 does
-    /// not trust it otherwise, and a trace finds `CLOCK_MONOTONIC` by it (`unsynchronized_tsc`,
+    /// The kernel parameter with which the guest's init reaches the devices through which it speaks with the host;
+    /// `None` where it needs none. On arm64 they are in memory, and the kernel keeps `/dev/mem` from what it knows as
+    /// a device (`CONFIG_IO_STRICT_DEVMEM`, kernel/resource.c).
+    pub devices_parameter: Option<&'static str>,
+    /// The kernel parameter with which the kernel takes the clocks of several CPUs for one; `None` where it always
+    /// does. They differ by the lookahead at most; without the parameter x86's kernel compares them
+    /// (`check_tsc_warp`, arch/x86/kernel/tsc_sync.c), and gives the clock up where one is ahead of another. Linux
+    /// 6.1 does not trust it otherwise, and a trace finds `CLOCK_MONOTONIC` by it (`unsynchronized_tsc`,
     /// arch/x86/kernel/tsc.c).
-    pub one_clock_parameter: &'static str,
+    pub one_clock_parameter: Option<&'static str>,
     /// The longest command line that the kernel keeps, in bytes: it drops the rest without a message
-    /// (`COMMAND_LINE_SIZE`, arch/x86/include/asm/setup.h, of which the last byte is NUL).
+    /// (`COMMAND_LINE_SIZE`, `asm/setup.h` of the architecture, of which the last byte is NUL).
     pub cmdline_bytes_max: usize,
-    /// The classes of its instructions that have a price, in the order of their numbers.
+    /// The classes of its instructions that have a price, in the order of their numbers; none where instructions are
+    /// not told apart.
     pub price_classes: &'static [Class],
     /// Debian's package with QEMU for guests of this architecture.
     pub qemu_package: &'static str,
@@ -59,7 +66,7 @@ impl Arch {
     pub const HOST: Self = Self::Amd64;
 
     /// Every architecture of guests.
-    pub const ALL: [Self; 1] = [Self::Amd64];
+    pub const ALL: [Self; 2] = [Self::Amd64, Self::Arm64];
 
     /// Returns whether it is that of a machine of which no architecture is said. Recordings leave it out.
     pub fn is_default(&self) -> bool {
@@ -79,11 +86,29 @@ impl Arch {
                 kernel_folder: "x86",
                 kernel_image: "bzImage",
                 console: "ttyS0",
-                one_clock_parameter: "tsc=reliable",
+                devices_parameter: None,
+                one_clock_parameter: Some("tsc=reliable"),
                 cmdline_bytes_max: 2047,
                 price_classes: Class::ALL,
                 qemu_package: "qemu-system-x86",
                 qemu_program: "qemu-system-x86_64",
+            },
+            Self::Arm64 => &Platform {
+                debian: "arm64",
+                rpm: "aarch64",
+                triplet: "aarch64-linux-gnu",
+                compiler_package: "gcc-14-aarch64-linux-gnu",
+                loader: "ld-linux-aarch64.so.1",
+                kernel_arch: "arm64",
+                kernel_folder: "arm64",
+                kernel_image: "Image",
+                console: "ttyAMA0",
+                devices_parameter: Some("iomem=relaxed"),
+                one_clock_parameter: None,
+                cmdline_bytes_max: 2047,
+                price_classes: &[],
+                qemu_package: "qemu-system-arm",
+                qemu_program: "qemu-system-aarch64",
             },
         }
     }
@@ -152,9 +177,9 @@ mod tests {
             assert_eq!(serde_json::to_string(&arch).unwrap(), text);
             assert_eq!(serde_json::from_str::<Arch>(&text).unwrap(), arch);
         }
-        for name in ["arm64", "riscv64", "Amd64", "x86_64", ""] {
+        for name in ["riscv64", "Amd64", "x86_64", "aarch64", ""] {
             let said = serde_json::from_str::<Arch>(&format!("{name:?}")).unwrap_err().to_string();
-            let known = "is not known; the known architectures are \"amd64\"";
+            let known = "is not known; the known architectures are \"amd64\", \"arm64\"";
             assert!(said.starts_with(&format!("`arch = {name:?}` {known}")), "{said}");
         }
     }

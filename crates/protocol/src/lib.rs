@@ -21,6 +21,7 @@ mod report;
 pub mod script;
 pub mod stolen;
 pub mod trace;
+pub mod virt;
 
 pub use boot::{BOOT_FILE, BootConfig};
 pub use frame::Message;

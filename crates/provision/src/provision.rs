@@ -236,7 +236,7 @@ impl<'a> Provision<'a> {
                 let lock = self.supplies.lock()?;
                 kmod::from_tree(source, release, tree, (store, &lock), on_event)
             }
-            Headers::Package { name, assumed } => self.supplies.ask(|distribution, lock| {
+            Headers::Package { name, assumed } => self.supplies.ask_for_host(|distribution, lock| {
                 let headers = (name.as_str(), assumed.as_str());
                 kmod::from_package(source, release, headers, (distribution, store, lock), on_event)
             }),
@@ -271,7 +271,7 @@ impl<'a> Provision<'a> {
             BuiltWith::Here(tools) => tools.clone(),
             with => self
                 .supplies
-                .with(&lock, |distribution| with.tools(distribution, here, on_event))?,
+                .with_host(&lock, |distribution| with.tools(distribution, here, on_event))?,
         };
         kmod::from_kit(source, release, (kit, &tools), here, on_event)
     }
@@ -318,7 +318,7 @@ impl<'a> Provision<'a> {
             }
             ModuleSource::Package { candidate, builtin } => {
                 let Supplies { store, on_event, .. } = &self.supplies;
-                let folder = self.supplies.ask(|distribution, lock| {
+                let folder = self.supplies.ask_for_guest(|distribution, lock| {
                     modules::unpacked(distribution, store, lock, candidate, on_event)
                 })?;
                 modules::load(&folder, builtin, names, Origin::Package(&candidate.package))
@@ -337,7 +337,7 @@ impl<'a> Provision<'a> {
     /// [`KernelError`] when Debian has nothing to show; a configuration that cannot be read is part
     /// of its row.
     pub fn offered(&self) -> Result<Vec<Offer>, KernelError> {
-        let mut offers = self.supplies.ask(|distribution, _| {
+        let mut offers = self.supplies.ask_for_guest(|distribution, _| {
             kernel::offered(distribution, &self.supplies.store, self.supplies.on_event)
         })?;
         self.each_other(|of| {
@@ -405,7 +405,7 @@ impl<'a> Provision<'a> {
             return qemu::file(path);
         }
         let Supplies { store, on_event, .. } = &self.supplies;
-        self.supplies.ask(|distribution, lock| qemu::debian(distribution, store, lock, on_event))
+        self.supplies.ask_for_host(|distribution, lock| qemu::debian(distribution, store, lock, on_event))
     }
 
     /// Returns the QEMU that consists of exactly these packages, as a recording names them.
@@ -418,7 +418,7 @@ impl<'a> Provision<'a> {
         if let Some(qemu) = qemu::in_store(store, packages, self.supplies.guest())? {
             return Ok(qemu);
         }
-        self.supplies.ask(|distribution, lock| {
+        self.supplies.ask_for_host(|distribution, lock| {
             qemu::unpacked(distribution, store, lock, &distribution.exact(packages)?, on_event)
         })
     }
@@ -435,7 +435,7 @@ impl<'a> Provision<'a> {
         let file = |package: &Package| self.supplies.store.package(package.sha256);
         if !packages.iter().all(|package| file(package).exists()) {
             self.supplies
-                .ask(|distribution, _| distribution.fetch(&distribution.exact(packages)?))?;
+                .ask_for_guest(|distribution, _| distribution.fetch(&distribution.exact(packages)?))?;
         }
         Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
     }
@@ -471,7 +471,7 @@ impl<'a> Provision<'a> {
         names: &[&str],
         assumed: &[&str],
     ) -> Result<Vec<(Package, PathBuf)>, AptError> {
-        self.supplies.ask(|distribution, _| {
+        self.supplies.ask_for_guest(|distribution, _| {
             let candidates = distribution.closure(names, assumed)?;
             let paths = distribution.fetch(&candidates)?;
             Ok(candidates.into_iter().map(|candidate| candidate.package).zip(paths).collect())

@@ -20,7 +20,8 @@ pub(crate) struct Supplies<'a> {
     /// Architecture of guests: of their kernels, modules and programs.
     pub(crate) arch: Arch,
     pub(crate) options: Options,
-    lists: OnceCell<Lists>,
+    /// The lists for each architecture, in the order of [`Arch::ALL`].
+    lists: [OnceCell<Lists>; Arch::ALL.len()],
     ubuntu: OnceCell<Archive>,
     fedora: OnceCell<Archive>,
     /// Whether kernels are built that the store does not have.
@@ -41,7 +42,7 @@ impl<'a> Supplies<'a> {
             store,
             arch,
             options,
-            lists: OnceCell::new(),
+            lists: Default::default(),
             ubuntu: OnceCell::new(),
             fedora: OnceCell::new(),
             builds: true,
@@ -88,36 +89,65 @@ impl<'a> Supplies<'a> {
             None => {
                 // What the function says of its error is not apt's.
                 let apt = |apt: &dyn Distribution| Ok::<_, PackageError>(work(apt));
-                self.with(&lock, apt)?
+                self.with(self.arch, &lock, apt)?
             }
         }
     }
 
-    /// Locks the store, and gives the distribution's packages to a function while it is locked.
-    pub(crate) fn ask<T, E: From<AptError> + From<StoreError>>(
+    /// Locks the store, and gives the distribution's packages for this machine to a function while it is locked: QEMU,
+    /// compilers, sources.
+    pub(crate) fn ask_for_host<T, E: From<AptError> + From<StoreError>>(
         &self,
         work: impl FnOnce(&dyn Distribution, &StoreLock) -> Result<T, E>,
     ) -> Result<T, E> {
         let lock = self.lock()?;
-        self.with(&lock, |packages| work(packages, &lock))
+        self.with(Arch::HOST, &lock, |packages| work(packages, &lock))
     }
 
-    /// Gives the distribution's packages to a function while the store is locked.
-    pub(crate) fn with<T, E: From<AptError>>(
+    /// Locks the store, and gives the distribution's packages for guests to a function while it is locked: kernels,
+    /// modules, programs.
+    pub(crate) fn ask_for_guest<T, E: From<AptError> + From<StoreError>>(
+        &self,
+        work: impl FnOnce(&dyn Distribution, &StoreLock) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let lock = self.lock()?;
+        self.with(self.arch, &lock, |packages| work(packages, &lock))
+    }
+
+    /// Gives the distribution's packages for this machine to a function while the store is locked.
+    pub(crate) fn with_host<T, E: From<AptError>>(
         &self,
         lock: &StoreLock,
         work: impl FnOnce(&dyn Distribution) -> Result<T, E>,
     ) -> Result<T, E> {
-        let root = self.store.apt();
-        let lists = match self.lists.get() {
-            Some(lists) => lists,
+        self.with(Arch::HOST, lock, work)
+    }
+
+    fn with<T, E: From<AptError>>(
+        &self,
+        of: Arch,
+        lock: &StoreLock,
+        work: impl FnOnce(&dyn Distribution) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let root = self.store.apt(of.platform());
+        let (lists, both) = (self.lists(of, lock)?, (of, self.guest()));
+        work(&Apt::new(&self.store, (&root, lock), lists, both, &self.options, self.on_event))
+    }
+
+    /// Returns the lists for an architecture. Those of this machine come first: without the machine's apt, theirs is the
+    /// one that reads all others.
+    fn lists(&self, of: Arch, lock: &StoreLock) -> Result<&Lists, AptError> {
+        if of != Arch::HOST {
+            self.lists(Arch::HOST, lock)?;
+        }
+        let cell = &self.lists[of as usize];
+        match cell.get() {
+            Some(lists) => Ok(lists),
             None => {
                 let here = (&self.store, lock);
-                let lists = Lists::prepare(here, &self.options, self.on_event)?;
-                self.lists.get_or_init(|| lists)
+                let lists = Lists::prepare(here, of.platform(), &self.options, self.on_event)?;
+                Ok(cell.get_or_init(|| lists))
             }
-        };
-        let guest = self.guest();
-        work(&Apt::new(&self.store, (&root, lock), lists, guest, &self.options, self.on_event))
+        }
     }
 }

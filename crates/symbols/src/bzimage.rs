@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use crate::{BzImageError, TypesError};
+use crate::{ImageError, TypesError, arm64};
 
 /// The oldest boot protocol of a kernel that QEMU can boot, 2.06: that of Linux 2.6.22.
 const BOOTABLE: u16 = 0x206;
@@ -26,7 +26,7 @@ const XZ_BYTES_MAX: u64 = 1 << 30;
 /// # Errors
 ///
 /// When it is not an image that QEMU can boot.
-pub fn release_of(image: &[u8]) -> Result<String, BzImageError> {
+pub fn bzimage_release_of(image: &[u8]) -> Result<String, ImageError> {
     check(image, BOOTABLE)?;
     // The pointer is relative to 0x200, and zero means that there is no string.
     let pointer = usize::from(u16_at(image, 0x20e).unwrap_or(0));
@@ -38,14 +38,20 @@ pub fn release_of(image: &[u8]) -> Result<String, BzImageError> {
     Ok(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
+/// Returns whether an image has the header of x86's kernels.
+pub(crate) fn is_image(image: &[u8]) -> bool {
+    image.get(0x202..0x206) == Some(b"HdrS")
+}
+
 /// Checks the magic of the header, and that its protocol is not older than this one.
-fn check(image: &[u8], protocol_min: u16) -> Result<(), BzImageError> {
-    if image.get(0x202..0x206) != Some(b"HdrS") {
-        return Err(BzImageError::Magic);
+fn check(image: &[u8], protocol_min: u16) -> Result<(), ImageError> {
+    if !is_image(image) {
+        let of_arm64 = arm64::is_image(image).then_some(ImageError::OfArm64);
+        return Err(of_arm64.unwrap_or(ImageError::NoBzImage));
     }
     match u16_at(image, 0x206) {
         Some(protocol) if protocol >= protocol_min => Ok(()),
-        _ => Err(BzImageError::Protocol),
+        _ => Err(ImageError::Protocol),
     }
 }
 
@@ -180,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_release_is_read() {
-        assert_eq!(release_of(&image("6.12.107+deb13-amd64")).unwrap(), "6.12.107+deb13-amd64");
+        assert_eq!(bzimage_release_of(&image("6.12.107+deb13-amd64")).unwrap(), "6.12.107+deb13-amd64");
     }
 
     #[test]
@@ -188,14 +194,15 @@ mod tests {
         for pointer in [0_u16, 0xffff] {
             let mut image = image("6.12");
             image[0x20e..0x210].copy_from_slice(&pointer.to_le_bytes());
-            assert_eq!(release_of(&image).unwrap(), "");
+            assert_eq!(bzimage_release_of(&image).unwrap(), "");
         }
     }
 
     #[test]
     fn what_is_no_kernel_has_no_release() {
-        assert_eq!(release_of(b"\x7fELF"), Err(BzImageError::Magic));
-        assert_eq!(release_of(&image("6.12")[..0x206]), Err(BzImageError::Protocol));
+        assert_eq!(bzimage_release_of(b"\x7fELF"), Err(ImageError::NoBzImage));
+        assert_eq!(bzimage_release_of(&testing::arm64_image(&[])), Err(ImageError::OfArm64));
+        assert_eq!(bzimage_release_of(&image("6.12")[..0x206]), Err(ImageError::Protocol));
     }
 
     #[test]
@@ -240,14 +247,14 @@ mod tests {
     #[test]
     fn what_is_no_whole_bzimage_is_refused() {
         let image = testing::bzimage(4, &gzip(&kernel()));
-        assert_eq!(vmlinux(b"\x7fELF"), Err(BzImageError::Magic.into()));
+        assert_eq!(vmlinux(b"\x7fELF"), Err(ImageError::NoBzImage.into()));
         for length in [0x24f, image.len() - 1] {
             assert_eq!(vmlinux(&image[..length]), Err(TypesError::Truncated), "{length}");
         }
         let mut old = image.clone();
         old[0x206] = 7;
-        assert_eq!(vmlinux(&old), Err(BzImageError::Protocol.into()));
-        assert_eq!(vmlinux(&image[..0x207]), Err(BzImageError::Protocol.into()));
+        assert_eq!(vmlinux(&old), Err(ImageError::Protocol.into()));
+        assert_eq!(vmlinux(&image[..0x207]), Err(ImageError::Protocol.into()));
         let mut beyond = image;
         beyond[0x248..0x250].fill(0xff);
         assert_eq!(vmlinux(&beyond), Err(TypesError::Truncated));

@@ -23,26 +23,41 @@ pub enum SymbolError {
     },
 }
 
-/// Reason why a file is not a kernel's image.
+/// Reason why a file is not the image of a kernel for the guest's architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BzImageError {
-    /// The header's magic is missing.
+pub enum ImageError {
+    /// x86's magic is missing.
     #[error(
         "it is no bzImage (`HdrS` is missing at 0x202); name arch/x86/boot/bzImage of a build, or \
          a /boot/vmlinuz"
     )]
-    Magic,
-    /// The boot protocol is too old to tell.
+    NoBzImage,
+    /// The boot protocol of x86 is too old to tell.
     #[error("its boot protocol is too old")]
     Protocol,
+    /// arm64's magic is missing.
+    #[error(
+        "it is no Image of arm64 (`ARM\\x64` is missing at 0x38); name arch/arm64/boot/Image of a build, or \
+         a /boot/vmlinuz"
+    )]
+    NoImage,
+    /// It is compressed as a whole.
+    #[error("it is a compressed kernel: {0}; name the plain arch/arm64/boot/Image of its build")]
+    Compressed(&'static str),
+    /// It is a kernel for x86, and the guest is of arm64.
+    #[error("it is a kernel of amd64, and the guest is of arm64: remove `arch` from [machine]")]
+    OfAmd64,
+    /// It is a kernel for arm64, and the guest is of x86.
+    #[error("it is a kernel of arm64, and the guest is of amd64: say `arch = \"arm64\"` in [machine]")]
+    OfArm64,
 }
 
 /// Reason why a kernel's types cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypesError {
-    /// The image is not a bzImage, or does not say where the kernel proper is.
+    /// The image is not one of the guest's architecture, or does not say where the kernel proper is.
     #[error("the kernel's image cannot be read: {0}")]
-    Image(#[from] BzImageError),
+    Image(#[from] ImageError),
     /// The image is shorter than its header says.
     #[error("the image is cut short")]
     Truncated,

@@ -24,6 +24,7 @@
 //! # Ok::<(), preemptlab_symbols::SymbolError>(())
 //! ```
 
+mod arm64;
 mod btf;
 mod bzimage;
 mod error;
@@ -34,8 +35,9 @@ mod steps;
 mod testing;
 mod types;
 
-pub use bzimage::release_of;
-pub use error::{BzImageError, SymbolError, TypesError};
+pub use arm64::arm64_release_of;
+pub use bzimage::bzimage_release_of;
+pub use error::{ImageError, SymbolError, TypesError};
 pub use kallsyms::Symbols;
 pub use located::{Located, function};
 pub use types::{Member, Types};

@@ -19,6 +19,14 @@ pub(crate) fn bzimage(sectors: u8, payload: &[u8]) -> Vec<u8> {
     image
 }
 
+/// Returns an Image of arm64 with these bytes after its header.
+pub(crate) fn arm64_image(after: &[u8]) -> Vec<u8> {
+    let mut image = vec![0; 64];
+    image[0x38..0x3c].copy_from_slice(b"ARM\x64");
+    image.extend(after);
+    image
+}
+
 /// Returns an ELF file of a 64-bit x86 machine with one section.
 pub(crate) fn elf(name: &str, data: &[u8]) -> Vec<u8> {
     let names = format!("\0{name}\0.shstrtab\0");

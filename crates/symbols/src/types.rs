@@ -2,6 +2,7 @@ use object::{Object, ObjectSection};
 
 use crate::{
     TypesError,
+    arm64,
     btf::{Btf, Type, kind},
     bzimage,
 };
@@ -47,6 +48,15 @@ impl Types {
     /// [`TypesError`], also for a kernel that was built without its types.
     pub fn from_bzimage(image: &[u8]) -> Result<Self, TypesError> {
         Self::from_vmlinux(&bzimage::vmlinux(image)?)
+    }
+
+    /// Reads the types of a kernel's image for arm64.
+    ///
+    /// # Errors
+    ///
+    /// [`TypesError`], also for a kernel that was built without its types.
+    pub fn from_arm64_image(image: &[u8]) -> Result<Self, TypesError> {
+        Self::from_btf(arm64::btf(image)?)
     }
 
     /// Reads the types of the ELF file in a kernel's image.

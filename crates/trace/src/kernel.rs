@@ -22,6 +22,9 @@ pub enum KernelError {
     /// The kernel's types cannot be read.
     #[error("the kernel's types cannot be used: {0}")]
     Types(#[from] TypesError),
+    /// No guest of this architecture is traced.
+    #[error("guests of {0} are not traced yet")]
+    Arch(&'static str),
     /// A stored layout is damaged.
     #[error("the kernel's layout {0}")]
     Layout(String),
@@ -218,7 +221,7 @@ impl Layout {
         has_several_cpus: bool,
     ) -> Result<Self, KernelError> {
         let symbols = parse(&kallsyms)?;
-        let arch = arch::of(arch);
+        let arch = arch::of(arch)?;
         let (tracepoints, probes) = (Vec::new(), Vec::new());
         let mut found = Finder { arch, symbols: &symbols, tracepoints, probes };
         found.all(types)?;
@@ -316,7 +319,7 @@ impl Kernel {
             return broken("names a probe in a way that cannot be");
         }
         let has_fair_server = has_symbol(&kallsyms, FAIR_SERVER_PICK);
-        let (arch, symbols) = (arch::of(arch), parse(&kallsyms)?);
+        let (arch, symbols) = (arch::of(arch)?, parse(&kallsyms)?);
         Ok(Self { arch, symbols, tracepoints, program, hrtimer, has_fair_server })
     }
 

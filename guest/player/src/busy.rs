@@ -56,6 +56,20 @@ fn turn_ps(spin: fn(u64)) -> u64 {
     (more * 1_000 / MORE_TURNS).max(1)
 }
 
+/// Counts the register of a loop down and begins again where it is not zero.
+#[cfg(target_arch = "x86_64")]
+macro_rules! again {
+    () => {
+        "dec {0}\njnz 2b"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! again {
+    () => {
+        "subs {0}, {0}, #1\nb.ne 2b"
+    };
+}
+
 #[inline(never)]
 fn spin(turns: u64) {
     if turns == 0 {
@@ -69,8 +83,7 @@ fn spin(turns: u64) {
             ".rept 500",
             "nop",
             ".endr",
-            "dec {0}",
-            "jnz 2b",
+            again!(),
             inout(reg) turns => _,
             options(nomem, nostack),
         );
@@ -87,8 +100,7 @@ fn spin_finely(turns: u64) {
         asm!(
             ".p2align 4",
             "2:",
-            "dec {0}",
-            "jnz 2b",
+            again!(),
             inout(reg) turns => _,
             options(nomem, nostack),
         );

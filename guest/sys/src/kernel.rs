@@ -197,8 +197,8 @@ pub fn unblock_signals() -> Result<(), Errno> {
 /// Every signal.
 pub const SIGNALS: RangeInclusive<u32> = 1..=64;
 
-/// `struct kernel_sigaction` of x86-64 (arch/x86/include/uapi/asm/signal.h): the action is the default
-/// one where all of it is 0.
+/// `struct sigaction` of x86-64 and arm64, as the kernel reads it (include/linux/signal_types.h): the action is the
+/// default one where all of it is 0.
 type Action = [u64; 4];
 
 /// Gives a signal its default action: rt_sigaction(2).

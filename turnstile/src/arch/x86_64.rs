@@ -1,7 +1,9 @@
-//! QEMU's masks of interrupts (include/exec/cpu-all.h, target/i386/cpu.h) and its instruction of
-//! loops that spin.
+use super::Guest;
 
-use std::ffi::CStr;
+/// QEMU's masks of interrupts (include/exec/cpu-all.h, target/i386/cpu.h) and its instruction of
+/// loops that spin, PAUSE.
+pub const GUEST: Guest =
+    Guest { spin_helpers: &[(c"helper_pause", c"helper_info_pause")], can_wait, when_due };
 
 /// `CPU_INTERRUPT_HARD`: the local APIC has a vector for the CPU.
 const HARD: i32 = 0x2;
@@ -10,19 +12,12 @@ const POLL: i32 = 0x10;
 /// `CPU_INTERRUPT_NMI`
 const NMI: i32 = 0x200;
 
-/// The helper that executes PAUSE.
-pub const SPIN_HELPER: &CStr = c"helper_pause";
-
-/// What QEMU knows of [`SPIN_HELPER`] when it translates the instruction (`TCGHelperInfo`).
-pub const SPIN_HELPER_INFO: &CStr = c"helper_info_pause";
-
-/// Whether a CPU can be told of interrupts later than they were raised.
-pub fn can_wait(mask: i32) -> bool {
+fn can_wait(mask: i32) -> bool {
     mask & !(HARD | POLL | NMI) == 0
 }
 
-/// The mask of interrupts that waited. The CPU may have taken the vector meanwhile, when its APIC
-/// looked at another one: it asks again, because without a vector [`HARD`] is one that does not exist.
-pub fn when_due(mask: i32) -> i32 {
+/// The CPU may have taken the vector meanwhile, when its APIC looked at another one: it asks again, because without a
+/// vector [`HARD`] is one that does not exist.
+fn when_due(mask: i32) -> i32 {
     if mask & HARD == 0 { mask } else { mask & !HARD | POLL }
 }

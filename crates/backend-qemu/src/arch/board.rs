@@ -5,7 +5,7 @@ pub(crate) struct Board {
     pub(crate) machine: String,
     /// `-cpu`, in virtual time.
     pub(crate) cpu: String,
-    /// `-device`, one for each: the results port, the port that ends QEMU, the watchdog that stops
+    /// The option and the value of each: the results port, the port that ends QEMU, the watchdog that stops
     /// the guest for its snapshot.
-    pub(crate) devices: Vec<String>,
+    pub(crate) devices: Vec<(&'static str, String)>,
 }

@@ -1,5 +1,6 @@
 //! QEMU's board for each architecture of guests.
 
+mod aarch64;
 mod board;
 mod x86_64;
 
@@ -11,5 +12,6 @@ use self::board::Board;
 pub(crate) fn board(machine: &Machine) -> Board {
     match machine.arch {
         Arch::Amd64 => x86_64::board(machine),
+        Arch::Arm64 => aarch64::board(machine),
     }
 }

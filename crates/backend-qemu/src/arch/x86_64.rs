@@ -11,9 +11,9 @@ pub(super) fn board(machine: &Machine) -> Board {
         machine: format!("q35,hpet=off{hpet}"),
         cpu: cpu(machine),
         devices: vec![
-            format!("isa-debugcon,iobase={RESULTS_PORT:#x},chardev=results"),
-            format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=1"),
-            "ib700".to_owned(),
+            ("-device", format!("isa-debugcon,iobase={RESULTS_PORT:#x},chardev=results")),
+            ("-device", format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=1")),
+            ("-device", "ib700".to_owned()),
         ],
     }
 }

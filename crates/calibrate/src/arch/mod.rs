@@ -11,6 +11,8 @@ use crate::{CalibrateError, caches::Tlbs};
 pub(crate) fn prior_ns(arch: Arch, class: Class) -> f64 {
     match arch {
         Arch::Amd64 => x86_64::prior_ns(class),
+        // Its instructions are not told apart.
+        Arch::Arm64 => 1.0,
     }
 }
 
@@ -19,5 +21,6 @@ pub(crate) fn prior_ns(arch: Arch, class: Class) -> f64 {
 pub(crate) fn tlbs(arch: Arch, text: &str) -> Result<Option<Tlbs>, CalibrateError> {
     match arch {
         Arch::Amd64 => x86_64::tlbs(text),
+        Arch::Arm64 => Ok(None),
     }
 }

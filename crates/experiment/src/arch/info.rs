@@ -3,8 +3,8 @@
 pub(crate) struct ArchInfo {
     /// The profiles that preemptlab has for it, by their names.
     pub(crate) profiles: &'static [(&'static str, &'static str)],
-    /// The profile of an experiment that names no machine.
-    pub(crate) default_profile: &'static str,
+    /// The profile of an experiment that names no machine; `None` where each instruction takes the same time.
+    pub(crate) default_profile: Option<&'static str>,
     /// The kernel parameter of recorded guests whose CPUs took turns.
-    pub(crate) turns_parameter: &'static str,
+    pub(crate) turns_parameter: Option<&'static str>,
 }

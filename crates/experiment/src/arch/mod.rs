@@ -1,5 +1,6 @@
 //! The parts of this crate that depend on the guest's processor: one file for each architecture.
 
+mod aarch64;
 mod info;
 mod x86_64;
 
@@ -11,6 +12,7 @@ pub(crate) use self::info::ArchInfo;
 pub(crate) fn of(arch: Arch) -> &'static ArchInfo {
     match arch {
         Arch::Amd64 => &x86_64::INFO,
+        Arch::Arm64 => &aarch64::INFO,
     }
 }
 

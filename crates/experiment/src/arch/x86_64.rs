@@ -6,9 +6,9 @@ pub(super) const INFO: ArchInfo = ArchInfo {
         ("desktop-x86", include_str!("../../../../profiles/desktop-x86.toml")),
         (SERVER, include_str!("../../../../profiles/server-x86.toml")),
     ],
-    default_profile: SERVER,
+    default_profile: Some(SERVER),
     // The timer that ended the turns was left to the guest's init.
-    turns_parameter: "hpet=disable",
+    turns_parameter: Some("hpet=disable"),
 };
 
 const SERVER: &str = "server-x86";

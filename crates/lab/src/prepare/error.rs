@@ -198,7 +198,7 @@ impl PrepareError {
                 )
                 | Self::Kernel(
                     KernelError::Own { .. }
-                        | KernelError::BzImage { .. }
+                        | KernelError::Image { .. }
                         | KernelError::Package { .. }
                 )
         ) || matches!(

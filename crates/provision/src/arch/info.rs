@@ -1,4 +1,4 @@
-use preemptlab_symbols::{BzImageError, Types, TypesError};
+use preemptlab_symbols::{ImageError, Types, TypesError};
 
 /// The facts about an architecture of guests, besides the names in [`preemptlab_model::Platform`].
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub struct ArchInfo {
     /// The guest's `/player`, as the build script made it.
     pub(crate) player: &'static [u8],
     /// Checks a kernel's image and returns the kernel's release.
-    pub(crate) release_of: fn(&[u8]) -> Result<String, BzImageError>,
+    pub(crate) release_of: fn(&[u8]) -> Result<String, ImageError>,
     /// Reads the types of a kernel from its image.
     pub types_of: fn(&[u8]) -> Result<Types, TypesError>,
 }

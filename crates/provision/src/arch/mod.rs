@@ -1,5 +1,6 @@
 //! The parts of this crate that depend on the processor of guests: one file for each architecture.
 
+mod aarch64;
 mod info;
 mod x86_64;
 
@@ -11,5 +12,6 @@ pub use self::info::ArchInfo;
 pub fn of(arch: Arch) -> &'static ArchInfo {
     match arch {
         Arch::Amd64 => &x86_64::INFO,
+        Arch::Arm64 => &aarch64::INFO,
     }
 }

@@ -1,10 +1,10 @@
-use preemptlab_symbols::{Types, release_of};
+use preemptlab_symbols::{Types, bzimage_release_of};
 
 use super::info::ArchInfo;
 
 pub(super) const INFO: ArchInfo = ArchInfo {
     init: include_bytes!(concat!(env!("OUT_DIR"), "/init")),
     player: include_bytes!(concat!(env!("OUT_DIR"), "/player")),
-    release_of,
+    release_of: bzimage_release_of,
     types_of: Types::from_bzimage,
 };

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     Event, Store, StoreError,
     distribution::debian::signed_lists::{self, SignedList},
+    platform::HOST,
     store::{archive::Packer, hash::sha256},
 };
 
@@ -90,8 +91,8 @@ impl Contents {
                 )));
             }
         }
-        let lists = signed_lists::naming(&store.apt(), &needs.qemu);
-        let mut lists = lists.map_err(StoreError::at(&store.apt()))?;
+        let lists = signed_lists::naming(&store.apt(HOST), &needs.qemu);
+        let mut lists = lists.map_err(StoreError::at(&store.apt(HOST)))?;
         let unlisted = signed_lists::vouching(&lists, &needs.qemu).err();
         if unlisted.is_some() {
             // A half of a proof is none.

@@ -1,4 +1,4 @@
-//! `file:BZIMAGE[,modules=FOLDER]`: kernels of the user's own.
+//! `file:IMAGE[,modules=FOLDER]`: kernels of the user's own.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::{
     supplies::Supplies,
 };
 
-/// A bzImage, and a folder with its modules.
+/// A kernel's image, and a folder with its modules.
 pub(super) struct OwnFile<'a> {
     pub(super) image: &'a Path,
     pub(super) modules: Option<&'a Path>,
@@ -25,7 +25,7 @@ impl OwnFile<'_> {
         let image = preemptlab_files::read(self.image, FILE_BYTES_MAX)
             .map_err(|error| KernelError::Own { path: self.image.to_owned(), error })?;
         let release = (arch::of(supplies.arch).release_of)(&image)
-            .map_err(|error| KernelError::BzImage { path: self.image.to_owned(), error })?;
+            .map_err(|error| KernelError::Image { path: self.image.to_owned(), error })?;
         Ok((image, release))
     }
 }
@@ -152,6 +152,6 @@ mod tests {
             assert!(matches!(file(endless), Err(KernelError::Own { .. })));
         }
         fs::write(&path, b"\x7fELF").unwrap();
-        assert!(matches!(file(&path), Err(KernelError::BzImage { .. })));
+        assert!(matches!(file(&path), Err(KernelError::Image { .. })));
     }
 }

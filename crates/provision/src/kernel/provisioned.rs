@@ -6,7 +6,7 @@ use std::{
 };
 
 use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef, Package};
-use preemptlab_symbols::BzImageError;
+use preemptlab_symbols::ImageError;
 
 use crate::{
     KbuildError, LeftOut, PackageError, PackageFault, Store, StoreError, Stranger, TreeError,
@@ -148,11 +148,11 @@ pub enum KernelError {
     },
     /// The file is not a kernel.
     #[error("`{}` cannot be booted: {error}", path.display())]
-    BzImage {
+    Image {
         /// The file.
         path: PathBuf,
         /// Reason why it is not a kernel.
-        error: BzImageError,
+        error: ImageError,
     },
     /// A package in a file of the user's own holds no kernel that can be used.
     #[error("the package `{}` {fault}", path.display())]

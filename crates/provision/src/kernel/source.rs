@@ -48,7 +48,7 @@ impl KernelSource for FromSource<'_> {
         let lock = supplies.lock()?;
         let recipe = self.recipe(supplies, &lock, Some(&built.packages))?;
         let programs =
-            supplies.with(&lock, |debian| recipe.fetch(debian, store, &lock, on_event))?;
+            supplies.with_host(&lock, |debian| recipe.fetch(debian, store, &lock, on_event))?;
         drop(lock);
         Ok(recipe.build_kit(store, &programs, on_event)?)
     }
@@ -85,7 +85,7 @@ impl FromSource<'_> {
             configured: self.configured,
             base: base.as_deref(),
         };
-        supplies.with(lock, |debian| Recipe::find(debian, &wanted, exactly))
+        supplies.with_host(lock, |debian| Recipe::find(debian, &wanted, exactly))
     }
 
     /// Builds it from the newest packages or from exactly these, unless the store has it. The store's
@@ -103,7 +103,7 @@ impl FromSource<'_> {
                 return Err(KbuildError::NotBuilt.into());
             }
             let programs =
-                supplies.with(&lock, |debian| recipe.fetch(debian, store, &lock, on_event))?;
+                supplies.with_host(&lock, |debian| recipe.fetch(debian, store, &lock, on_event))?;
             drop(lock);
             let keep = |image: &[u8]| {
                 let _lock = supplies.lock()?;
@@ -142,7 +142,7 @@ fn kernel(
     let bytes = read_bounded(&image)?;
     let release_of = arch::of(supplies.arch).release_of;
     let release =
-        release_of(&bytes).map_err(|error| KernelError::BzImage { path: image.clone(), error })?;
+        release_of(&bytes).map_err(|error| KernelError::Image { path: image.clone(), error })?;
     let config = read_config(&built.config)?;
     let kernel =
         Kernel::new(name.clone(), release, built.image_sha256, recipe.packages(), config.as_ref());

@@ -162,7 +162,7 @@ impl OwnTree<'_> {
         let image = store.kernel_image(built.image_sha256);
         let bytes = read_bounded(&image)?;
         let release = (arch::of(supplies.arch).release_of)(&bytes)
-            .map_err(|error| KernelError::BzImage { path: image.clone(), error })?;
+            .map_err(|error| KernelError::Image { path: image.clone(), error })?;
         let config = built.folder.join(CONFIG_FILE);
         let config_sha256 = Digest::of(&read_bounded(&config)?);
         let config = read_config(&config)?;
@@ -216,7 +216,7 @@ impl OwnTree<'_> {
             ConfigBase::Lab | ConfigBase::File(_) => Flavour::Generic,
         };
         let lock = supplies.lock()?;
-        supplies.with(&lock, |debian| {
+        supplies.with_host(&lock, |debian| {
             let mut recorded = exactly.filter(|packages| !packages.is_empty());
             let mut tools = None;
             let config = match recorded.take() {

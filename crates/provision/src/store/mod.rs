@@ -22,10 +22,10 @@ use std::{
 };
 
 use preemptlab_files::Owner;
-use preemptlab_model::Digest;
+use preemptlab_model::{Digest, Platform};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::Event;
+use crate::{Event, platform::HOST};
 
 pub use error::StoreError;
 pub use node_store::NodeStore;
@@ -102,8 +102,12 @@ impl Store {
     }
 
     /// Returns the private apt root.
-    pub fn apt(&self) -> PathBuf {
-        self.root.join("apt")
+    pub(crate) fn apt(&self, of: &Platform) -> PathBuf {
+        match of == HOST {
+            true => self.root.join("apt"),
+            // Each has a root of its own: an index in the midst of an update would lose the others' lists, too.
+            false => self.root.join(format!("apt-{}", of.debian)),
+        }
     }
 
     /// Returns the folder of lists and downloads from other distributions' archives than Debian's.

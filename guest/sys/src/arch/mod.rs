@@ -1,7 +1,12 @@
-//! What depends on the processor: the program's start, how system calls are made, and port I/O.
+//! What depends on the processor: the program's start, how system calls are made, and port I/O, where there is such.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+pub use aarch64::syscall;
 
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::{

@@ -8,7 +8,7 @@ use std::{
 };
 
 use liblzma::{read::XzDecoder, stream::Stream};
-use preemptlab_model::{Digest, Package};
+use preemptlab_model::{Digest, Package, Platform};
 
 use super::signature::{Keys, SignatureError, signed_text};
 use crate::platform::HOST;
@@ -108,9 +108,9 @@ impl Release {
     }
 }
 
-/// Returns the path, in a release, of the list of packages for this machine's architecture.
-pub(crate) fn list_path() -> String {
-    format!("main/binary-{}/Packages.xz", HOST.debian)
+/// Returns the path, in a release, of the list of packages for an architecture.
+pub(crate) fn list_path(of: &Platform) -> String {
+    format!("main/binary-{}/Packages.xz", of.debian)
 }
 
 /// Reads a line `HASH BYTES PATH`.
@@ -179,7 +179,7 @@ impl Index {
     ///
     /// [`IndexError`]
     pub fn signed(in_release: &[u8], packages_xz: &[u8], keys: &Keys) -> Result<Self, IndexError> {
-        let (path, unpack) = (list_path(), || unpacked(packages_xz));
+        let (path, unpack) = (list_path(HOST), || unpacked(packages_xz));
         Self::of_list(in_release, (&path, packages_xz), unpack, keys)
     }
 
@@ -193,7 +193,7 @@ impl Index {
         packages: &[u8],
         keys: &Keys,
     ) -> Result<Self, IndexError> {
-        let path = list_path();
+        let path = list_path(HOST);
         let path = path.trim_end_matches(".xz");
         Self::of_list(in_release, (path, packages), || Ok(packages), keys)
     }
@@ -298,7 +298,7 @@ pub(crate) mod tests {
              SHA256:\n {} {} {}\n",
             Digest::of(list),
             list.len(),
-            list_path()
+            list_path(HOST)
         )
     }
 

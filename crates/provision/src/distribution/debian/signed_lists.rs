@@ -12,6 +12,7 @@ use super::{
     release::{Index, list_path},
     signature::Keys,
 };
+use crate::platform::HOST;
 
 /// The largest list that is read, in bytes. Debian's longest has 57 MB.
 const LIST_BYTES_MAX: u64 = 512 << 20;
@@ -36,7 +37,7 @@ pub(crate) fn naming(root: &Path, packages: &[Package]) -> io::Result<Vec<Signed
     };
     let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let names: BTreeSet<String> = names.collect::<io::Result<_>>()?;
-    let list = list_path().trim_end_matches(".xz").replace('/', "_");
+    let list = list_path(HOST).trim_end_matches(".xz").replace('/', "_");
     let mut wanted: BTreeSet<String> =
         packages.iter().map(|package| package.sha256.to_string()).collect();
     let mut lists = Vec::new();
@@ -127,7 +128,7 @@ mod tests {
             "Suite: stable\nCodename: {codename}\nDate: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n {} {} {}\n",
             Digest::of(packages.as_bytes()),
             packages.len(),
-            list_path().trim_end_matches(".xz")
+            list_path(HOST).trim_end_matches(".xz")
         );
         let in_release = sign(&release, &[(key, IN_2026)]);
         SignedList { in_release, packages: packages.into_bytes() }
@@ -165,7 +166,7 @@ mod tests {
         assert!(naming(root.path(), &[package("qemu")]).unwrap().is_empty());
         let folder = root.path().join("state/lists");
         fs::create_dir_all(&folder).unwrap();
-        let suffix = list_path().trim_end_matches(".xz").replace('/', "_");
+        let suffix = list_path(HOST).trim_end_matches(".xz").replace('/', "_");
         for (name, names) in
             [("a", &["other"][..]), ("b", &["qemu", "libc6"]), ("c", &["qemu"]), ("d", &["zlib1g"])]
         {

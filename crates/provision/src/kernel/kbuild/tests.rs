@@ -113,7 +113,7 @@ fn toolchain(candidates: Vec<Candidate>) -> Toolchain {
 fn candidate(name: &str, sha256: Digest) -> Candidate {
     let package =
         Package { name: name.parse().unwrap(), version: "6.12.9-1".parse().unwrap(), sha256 };
-    Candidate { package, architecture: Architecture::Host, bytes: 1 }
+    Candidate { package, architecture: Architecture::Of(Arch::HOST), bytes: 1 }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use preemptlab_model::{Arch, Digest, Package, is_release};
-use preemptlab_symbols::BzImageError;
+use preemptlab_symbols::ImageError;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -260,8 +260,8 @@ impl<'a> Unpacking<'a> {
     fn check_image(&self, path: &str, release: &str, image: &[u8]) -> Result<(), PackageFault> {
         let is = |what: &str| PackageFault::Image { path: path.to_owned(), what: what.to_owned() };
         let said = (arch::of(self.arch).release_of)(image).map_err(|error| match error {
-            BzImageError::Magic => is(&kind_of(image)),
-            BzImageError::Protocol => is("a bzImage of a boot protocol that is too old"),
+            ImageError::Protocol => is("a bzImage of a boot protocol that is too old"),
+            _ => is(&kind_of(image)),
         })?;
         match said.is_empty() || said == release {
             true => Ok(()),
@@ -389,6 +389,8 @@ fn kind_of(image: &[u8]) -> String {
         [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => "a compressed EFI program (zboot)",
         // Documentation/arch/arm64/booting.rst
         _ if image.get(0x38..0x3c) == Some(b"ARM\x64") => "an image for arm64",
+        // Documentation/arch/x86/boot.rst
+        _ if image.get(0x202..0x206) == Some(b"HdrS") => "an image for amd64",
         [b'M', b'Z', ..] => "another EFI program",
         [] => "empty",
         _ => "of an unknown kind",

@@ -5,9 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    Mirror, StoreError, distribution::debian::signature::DEBIAN, needs::KEYRINGS, platform::HOST,
-};
+use preemptlab_model::Platform;
+
+use crate::{Mirror, StoreError, distribution::debian::signature::DEBIAN, needs::KEYRINGS};
 
 /// Release 13: without it nothing works, because QEMU and the guest's programs come from it.
 pub(super) const STABLE: &str = "trixie";
@@ -68,7 +68,12 @@ pub(super) fn suites() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the package sources of the wanted suites.
-pub(super) fn sources(mirror: &Mirror, trust: &Trust, wanted: impl Fn(&str) -> bool) -> String {
+pub(super) fn sources(
+    mirror: &Mirror,
+    trust: &Trust,
+    of: &Platform,
+    wanted: impl Fn(&str) -> bool,
+) -> String {
     let trust = match trust {
         Trust::Keyring(path) => format!("Signed-By: {}", path.display()),
         Trust::Checked => "Trusted: yes".to_owned(),
@@ -84,7 +89,7 @@ pub(super) fn sources(mirror: &Mirror, trust: &Trust, wanted: impl Fn(&str) -> b
                     "Types: deb\nURIs: {url}\nSuites: {}\nComponents: main\n\
                      Architectures: {}\n{trust}\n\n",
                     suites.join(" "),
-                    HOST.debian
+                    of.debian
                 )
             })
         })
@@ -102,8 +107,8 @@ pub(super) fn preferences() -> String {
 }
 
 /// Returns the content of `apt.conf` for a private root.
-pub(super) fn apt_conf(root: &Path, allow_expired: bool, machine: &str) -> String {
-    let (root, debian) = (root.display(), HOST.debian);
+pub(super) fn apt_conf(root: &Path, allow_expired: bool, machine: &str, of: &Platform) -> String {
+    let (root, debian) = (root.display(), of.debian);
     format!(
         r#"{machine}Dir "{root}/";
 Dir::State "state";
@@ -147,19 +152,20 @@ pub(super) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), StoreE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::HOST;
 
     #[test]
     fn suites_that_are_left_out_are_not_in_the_sources() {
         let mirror = Mirror { main: "http://m.invalid/d".into(), security: "file:/s".into() };
         let trust = Trust::Keyring("/k.gpg".into());
-        let text = sources(&mirror, &trust, |suite| suite != "experimental");
+        let text = sources(&mirror, &trust, HOST, |suite| suite != "experimental");
         assert!(text.contains(
             "URIs: http://m.invalid/d\nSuites: trixie trixie-updates trixie-backports bookworm \
              bookworm-updates\n"
         ));
         assert!(text.contains("URIs: file:/s\nSuites: trixie-security bookworm-security\n"));
         assert_eq!(text.matches("Signed-By: /k.gpg\n").count(), 2);
-        assert_eq!(sources(&mirror, &trust, |_| false), "");
+        assert_eq!(sources(&mirror, &trust, HOST, |_| false), "");
     }
 
     #[test]

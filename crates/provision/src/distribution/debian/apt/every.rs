@@ -14,6 +14,8 @@ pub(crate) fn read_in_every_way(text: &str) {
         let _ = (chosen(line), fetch::percent(line), own::printed(line));
     }
     let _ = (lists::troubles(text, text), Trouble::classify(text));
-    let _ = snapshot::files(text.as_bytes());
-    let _ = names::builds(text.lines(), Arch::HOST.platform());
+    for of in Arch::ALL.map(Arch::platform) {
+        let _ = snapshot::files(of, text.as_bytes());
+        let _ = names::builds(text.lines(), of);
+    }
 }

@@ -89,7 +89,7 @@ impl Apt<'_> {
             let asked = match failed.last() {
                 // Each would wait for it as long as the last one.
                 Some((_, away @ Trouble::Unreachable(_))) => Err(away.clone()),
-                _ => snapshot::ask(&client, archive, package),
+                _ => snapshot::ask(&client, archive, self.of.platform(), package),
             };
             let brought = match asked {
                 Ok(files) => self.bring_from((&client, archive), package, &files)?,
@@ -177,7 +177,7 @@ impl Apt<'_> {
         };
         let client = own::client(self.options)?;
         let ask = |package| {
-            let asked = snapshot::ask(&client, archive, package);
+            let asked = snapshot::ask(&client, archive, self.of.platform(), package);
             asked.map_err(|trouble| of_snapshot(package, archive, trouble))
         };
         let files = missing.iter().copied().map(ask).collect::<Result<Vec<_>, _>>()?;
@@ -194,7 +194,7 @@ impl Apt<'_> {
         Candidate {
             package: package.clone(),
             // Only a download would need it.
-            architecture: Architecture::Host,
+            architecture: Architecture::Of(self.of),
             bytes: metadata.map_or(0, |metadata| metadata.len()),
         }
     }
@@ -327,7 +327,7 @@ mod tests {
             version: "1".parse().unwrap(),
             sha256: Digest::of(b""),
         };
-        Candidate { package, architecture: Architecture::Host, bytes: 1 }
+        Candidate { package, architecture: Architecture::Of(Arch::HOST), bytes: 1 }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use preemptlab_model::Digest;
+use preemptlab_model::{Digest, Platform};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -70,29 +70,31 @@ impl Lists {
     /// Prepares the private root and refreshes its lists where that is due or wanted.
     pub(crate) fn prepare(
         here: (&Store, &StoreLock),
+        of: &'static Platform,
         options: &Options,
         on_event: &dyn Fn(Event),
     ) -> Result<Self, AptError> {
-        let root = here.0.apt();
+        let root = here.0.apt(of);
         let machine = match Machine::find(&root, options.apt_config.as_deref()) {
             Err(AptError::Tool { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                let way = Way::Own(Own::of_debian(options)?);
-                return Self::prepare_from(here, way, options, on_event);
+                let way = Way::Own(Own::of_debian(of, options)?);
+                return Self::prepare_from(here, of, way, options, on_event);
             }
             machine => machine?,
         };
         let mirror = machine.mirror(options.mirror.as_deref())?;
         let (trust, settings) = (Trust::debian(&root)?, machine.settings());
-        Self::prepare_from(here, Way::Machine(&mirror, &trust, &settings), options, on_event)
+        Self::prepare_from(here, of, Way::Machine(&mirror, &trust, &settings), options, on_event)
     }
 
     pub(super) fn prepare_from(
         (store, lock): (&Store, &StoreLock),
+        of: &'static Platform,
         way: Way<'_>,
         options: &Options,
         on_event: &dyn Fn(Event),
     ) -> Result<Self, AptError> {
-        let root = &*store.apt();
+        let root = &*store.apt(of);
         for folder in FOLDERS {
             let folder = root.join(folder);
             fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
@@ -102,8 +104,8 @@ impl Lists {
             Way::Machine(mirror, trust, settings) => (*mirror, *trust, (*settings).to_owned()),
             Way::Own(_) => (&in_sources, &Trust::Checked, Own::settings(root)?),
         };
-        let all = config::sources(mirror, trust, |_| true);
-        let conf = config::apt_conf(root, options.allow_expired, &settings);
+        let all = config::sources(mirror, trust, of, |_| true);
+        let conf = config::apt_conf(root, options.allow_expired, &settings, of);
         config::write(&root.join("apt.conf"), &conf)?;
         config::write(&root.join("preferences"), config::preferences())?;
         config::write(&root.join("status"), "")?;
@@ -134,7 +136,7 @@ impl Lists {
                     }
                     Way::Own(own) => {
                         let troubles = own.refresh(root, options);
-                        let is_there = |suite: &&str| own::list_of(root, suite).is_file();
+                        let is_there = |suite: &&str| own::list_of(root, of, suite).is_file();
                         let present =
                             config::suites().filter(is_there).map(str::to_owned).collect();
                         let found = Found { troubles, present, unnamed: Trouble::Missing };
@@ -153,10 +155,10 @@ impl Lists {
         left_out.sort_by(|a, b| a.suite.cmp(&b.suite));
         // Lists of a suite that has expired since may still be here, and must not be used.
         let wanted = |suite: &str| left_out.iter().all(|out| out.suite != suite);
-        config::write(&sources_path, config::sources(mirror, trust, wanted))?;
+        config::write(&sources_path, config::sources(mirror, trust, of, wanted))?;
         let (programs, own) = match way {
             Way::Machine(..) => (Programs::Machine, None),
-            Way::Own(own) => (own.programs(root, (store, lock), options, on_event)?, Some(own)),
+            Way::Own(own) => (own.programs((store, lock), options, on_event)?, Some(own)),
         };
         Ok(Self { left_out, programs, own })
     }

@@ -17,7 +17,7 @@ mod wanted;
 
 use std::path::PathBuf;
 
-use preemptlab_model::{Package, PackageName, Platform};
+use preemptlab_model::{Arch, Package, PackageName, Platform};
 
 pub(crate) use self::error::LeftOutNote;
 pub(crate) use self::every::read_in_every_way;
@@ -49,23 +49,26 @@ pub(crate) struct Apt<'a> {
     root: Root<'a>,
     answers: Answers<'a>,
     lists: &'a Lists,
+    /// The architecture of the packages.
+    of: Arch,
     guest: &'static Platform,
     options: &'a Options,
     on_event: &'a dyn Fn(Event),
 }
 
 impl<'a> Apt<'a> {
-    /// Creates the interface to apt. `path` is the store's apt root.
+    /// Creates the interface to the packages of an architecture. `path` is the store's apt root for it.
     pub(crate) fn new(
         store: &'a Store,
         (path, lock): (&'a std::path::Path, &'a StoreLock),
         lists: &'a Lists,
-        guest: &'static Platform,
+        (of, guest): (Arch, &'static Platform),
         options: &'a Options,
         on_event: &'a dyn Fn(Event),
     ) -> Self {
         let root = Root { path, lock, programs: &lists.programs };
-        Self { store, root, answers: Answers::new(store, root), lists, guest, options, on_event }
+        let answers = Answers::new(store, root);
+        Self { store, root, answers, lists, of, guest, options, on_event }
     }
 
     fn show_all(&self, wanted: &[Wanted]) -> Result<Vec<Candidate>, AptError> {

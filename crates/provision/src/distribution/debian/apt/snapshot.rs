@@ -4,11 +4,11 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use preemptlab_model::Package;
+use preemptlab_model::{Package, Platform};
 use serde::Deserialize;
 
 use super::Trouble;
-use crate::{Named, distribution::web::Client, platform::HOST};
+use crate::{Named, distribution::web::Client};
 
 /// The most bytes of an answer about a package.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
@@ -38,10 +38,11 @@ struct Info {
     size: u64,
 }
 
-/// Asks an archive for a package: the SHA-1 and the size in bytes of each file that may be it.
+/// Asks an archive for a package of an architecture: the SHA-1 and the size in bytes of each file that may be it.
 pub(super) fn ask(
     client: &Client,
     archive: &str,
+    of: &Platform,
     package: &Package,
 ) -> Result<Vec<(String, u64)>, Trouble> {
     if !is_unchanged(archive) {
@@ -51,7 +52,7 @@ pub(super) fn ask(
     let archive = archive.trim_end_matches('/');
     let (name, version) = (escaped(&package.name), escaped(&package.version));
     let url = format!("{archive}/mr/binary/{name}/{version}/binfiles?fileinfo=1");
-    let files = files(&client.get(&url, ANSWER_BYTES_MAX)?)?;
+    let files = files(of, &client.get(&url, ANSWER_BYTES_MAX)?)?;
     if files.is_empty() { Err(Trouble::Missing) } else { Ok(files) }
 }
 
@@ -76,15 +77,15 @@ pub(super) fn bring(
     done
 }
 
-/// Reads an answer: the SHA-1 and the size in bytes of each file for this machine's architecture.
-pub(super) fn files(answer: &[u8]) -> Result<Vec<(String, u64)>, Trouble> {
+/// Reads an answer: the SHA-1 and the size in bytes of each file for an architecture.
+pub(super) fn files(of: &Platform, answer: &[u8]) -> Result<Vec<(String, u64)>, Trouble> {
     let answer: Answer = serde_json::from_slice(answer).map_err(|error| {
         Trouble::Other(format!("its answer about the package cannot be read ({error})"))
     })?;
     let is_sha1 =
         |hash: &str| hash.len() == 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     let wanted = answer.result.into_iter().filter(|file| {
-        [HOST.debian, "all"].contains(&file.architecture.as_str()) && is_sha1(&file.hash)
+        [of.debian, "all"].contains(&file.architecture.as_str()) && is_sha1(&file.hash)
     });
     let sized = wanted.filter_map(|file| {
         let bytes = answer.fileinfo.get(&file.hash)?.first()?.size;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use preemptlab_model::Package;
-
-use crate::platform::HOST;
+use preemptlab_model::{Arch, Package};
 
 /// A package that a suite offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +18,8 @@ pub struct Candidate {
 /// The architecture of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// The architecture of this machine.
-    Host,
+    /// One.
+    Of(Arch),
     /// Any architecture.
     All,
 }
@@ -29,13 +27,14 @@ pub enum Architecture {
 impl Architecture {
     const fn as_str(self) -> &'static str {
         match self {
-            Self::Host => HOST.debian,
+            Self::Of(arch) => arch.platform().debian,
             Self::All => "all",
         }
     }
 
     fn parse(name: &str) -> Option<Self> {
-        [Self::Host, Self::All].into_iter().find(|each| each.as_str() == name)
+        let mut each = Arch::ALL.map(Self::Of).into_iter().chain([Self::All]);
+        each.find(|each| each.as_str() == name)
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use preemptlab_model::{Digest, Package};
+use preemptlab_model::{Arch, Digest, Package, Platform};
 use serde::{Deserialize, Serialize};
 
 use super::{AptError, LeftOut, Trouble, config, run::Programs, snapshot};
@@ -42,20 +42,27 @@ const METHOD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/method"));
 /// An archive that is read without the machine's apt.
 #[derive(Debug)]
 pub(super) struct Own {
+    /// The architecture of the packages.
+    of: &'static Platform,
     mirror: Mirror,
     keys: Keys,
     client: Client,
 }
 
 impl Own {
-    pub(super) fn new(mirror: Mirror, keys: Keys, client: Client) -> Self {
-        Self { mirror, keys, client }
+    pub(super) fn new(
+        of: &'static Platform,
+        mirror: Mirror,
+        keys: Keys,
+        client: Client,
+    ) -> Self {
+        Self { of, mirror, keys, client }
     }
 
     /// Returns the archive that a person named, or the build of this program, with Debian's keys.
-    pub(super) fn of_debian(options: &Options) -> Result<Self, AptError> {
+    pub(super) fn of_debian(of: &'static Platform, options: &Options) -> Result<Self, AptError> {
         let mirror = Mirror::without_apt(options.mirror.as_deref())?;
-        Ok(Self::new(mirror, Keys::debian()?, client(options)?))
+        Ok(Self::new(of, mirror, Keys::debian()?, client(options)?))
     }
 
     /// Returns the addresses that stand for the archives in apt's sources.
@@ -74,10 +81,13 @@ impl Own {
         config::write(&method, METHOD)?;
         fs::set_permissions(&method, fs::Permissions::from_mode(0o755))
             .map_err(StoreError::at(&method))?;
-        // dpkg's tables of architectures, with the row of this one (dpkg-architecture(1)).
+        // dpkg's tables of architectures, with the rows of those that are known (dpkg-architecture(1)).
         let (cpus, tuples) = (root.join("cputable"), root.join("tupletable"));
-        let (debian, gnu) = (HOST.debian, HOST.triplet.split('-').next().unwrap_or_default());
-        config::write(&cpus, format!("{debian}\t{gnu}\t({debian}|{gnu})\t64\tlittle\n"))?;
+        let row = |Platform { debian, triplet, .. }: &Platform| {
+            let gnu = triplet.split('-').next().unwrap_or_default();
+            format!("{debian}\t{gnu}\t({debian}|{gnu})\t64\tlittle\n")
+        };
+        config::write(&cpus, Arch::ALL.map(|arch| row(arch.platform())).concat())?;
         config::write(&tuples, "base-gnu-linux-<cpu>\t<cpu>\n")?;
         Ok(format!(
             "Dir::Bin::Methods::http \"{}\";\nDir::dpkg::cputable \"{}\";\n\
@@ -114,15 +124,16 @@ impl Own {
         let archive = if config::is_security(suite) { security } else { main };
         let published = Suite::new(&self.client, archive, suite);
         let (in_release, release) = published.release(&self.keys, allow_expired, now)?;
-        let (release_path, path) = (of_suite(root, suite, "InRelease"), list_of(root, suite));
-        if release.file(&list_path()).is_some()
+        let release_path = of_suite(root, suite, "InRelease");
+        let (path, list) = (list_of(root, self.of, suite), list_path(self.of));
+        if release.file(&list).is_some()
             && fs::read(&release_path).is_ok_and(|present| present == in_release)
             && path.is_file()
         {
             return Ok(());
         }
         let part = root.join("state/lists/partial").join(format!("{suite}.xz"));
-        published.list(&release, &list_path(), &part)?;
+        published.list(&release, &list, &part)?;
         let stored = unpack_list(&part, &path)
             .and_then(|()| preemptlab_files::replace(&release_path, &in_release))
             .and_then(|()| fs::remove_file(&part));
@@ -132,15 +143,15 @@ impl Own {
         })
     }
 
-    /// Provides the apt of Debian 13, which reads the lists of a private root. Without leave to download it
-    /// is there or not.
+    /// Provides the apt of Debian 13 for this machine, which reads the lists of every private root. Without leave to
+    /// download it is there or not. The lists for this machine's architecture must be ready.
     pub(super) fn programs(
         &self,
-        root: &Path,
         (store, lock): (&Store, &StoreLock),
         options: &Options,
         on_event: &dyn Fn(Event),
     ) -> Result<Programs, AptError> {
+        let root = &*store.apt(HOST);
         let parts = self.parts(root)?;
         let mut digests: Vec<_> = parts.iter().map(|part| part.package.sha256).collect();
         digests.sort();
@@ -168,7 +179,7 @@ impl Own {
                     (Err(Trouble::Missing), Some(archive)) => {
                         let bring = |part: &Path| {
                             let mut tell = |bytes, _| tell(bytes);
-                            let files = snapshot::ask(&self.client, archive, package)?;
+                            let files = snapshot::ask(&self.client, archive, HOST, package)?;
                             let wanted = (package, &*files);
                             snapshot::bring(&self.client, archive, wanted, part, &mut tell)
                         };
@@ -194,7 +205,7 @@ impl Own {
 
     /// Returns the packages of apt, from the list of Debian 13 or from what was read there before.
     fn parts(&self, root: &Path) -> Result<Vec<Part>, AptError> {
-        let list = list_of(root, config::STABLE);
+        let list = list_of(root, HOST, config::STABLE);
         let question = Digest::of_json(&(FORMAT, seen::digest(&[&list])?));
         let path = root.join("parts");
         if let Some(parts) = kept::read(&path, question) {
@@ -259,9 +270,9 @@ fn of_suite(root: &Path, suite: &str, file: &str) -> PathBuf {
     root.join("state/lists").join(format!("{host}_dists_{suite}_{file}"))
 }
 
-/// Returns the path of a suite's list of packages.
-pub(super) fn list_of(root: &Path, suite: &str) -> PathBuf {
-    of_suite(root, suite, &format!("main_binary-{}_Packages", HOST.debian))
+/// Returns the path of a suite's list of packages for an architecture.
+pub(super) fn list_of(root: &Path, of: &Platform, suite: &str) -> PathBuf {
+    of_suite(root, suite, &format!("main_binary-{}_Packages", of.debian))
 }
 
 fn unpack_list(packed: &Path, path: &Path) -> io::Result<()> {
