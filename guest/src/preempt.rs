@@ -76,7 +76,8 @@ fn check_fixed(wanted: &str, version: &str) -> Result<()> {
     } else if built_with("PREEMPT_LAZY") {
         &["lazy"]
     } else if built_with("PREEMPT") {
-        &["full"]
+        // Full and lazy have one flag.
+        &["full", "lazy"]
     } else if built_with("PREEMPT_RT") {
         &["full", "lazy"]
     } else {
@@ -117,6 +118,8 @@ mod tests {
         assert_eq!(check_fixed("none", rt).unwrap_err().kind, FailureKind::Unavailable);
         check_fixed("voluntary", "#1 SMP Debian").unwrap();
         check_fixed("full", "#1 SMP PREEMPT Debian").unwrap();
+        check_fixed("lazy", "#1 SMP PREEMPT Debian 7.3.4-1").unwrap();
+        assert!(check_fixed("voluntary", "#1 SMP PREEMPT Debian").is_err());
         let dynamic = check_fixed("full", "#1 SMP PREEMPT_DYNAMIC Debian").unwrap_err();
         assert_eq!(dynamic.kind, FailureKind::Other);
     }

@@ -187,9 +187,8 @@ impl Registers {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let page = address - within as u64;
         // SAFETY: a new mapping at a place of the kernel's choice, which is never unmapped.
-        let mapped = unsafe {
-            mmap(ptr::null_mut(), PAGE_BYTES, access, MapFlags::SHARED, memory, page)?
-        };
+        let mapped =
+            unsafe { mmap(ptr::null_mut(), PAGE_BYTES, access, MapFlags::SHARED, memory, page)? };
         self.0.store(mapped.cast::<u8>().wrapping_add(within), Relaxed);
         Ok(())
     }

@@ -45,7 +45,9 @@ extern "C" fn spins<const AT: usize>() {
 ///
 /// The name of what this QEMU lacks.
 pub fn watch(guest: &Guest) -> Result<(), Lacks> {
-    for ((helper, info), (kept, before)) in guest.spin_helpers.iter().zip(HELPERS.iter().zip(BEFORE)) {
+    for ((helper, info), (kept, before)) in
+        guest.spin_helpers.iter().zip(HELPERS.iter().zip(BEFORE))
+    {
         let helper = symbol(helper)?;
         // The function is its first field (`struct TCGHelperInfo`, include/tcg/helper-info.h).
         let function = symbol(info)?.cast::<*mut c_void>();

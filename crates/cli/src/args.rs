@@ -17,7 +17,7 @@ use clap::{
 use preemptlab_experiment::{CostSource, KernelLevel, Overrides};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::{Config, EmbedError, kernel_level};
-use preemptlab_model::{Direction, PreemptMode};
+use preemptlab_model::{Arch, Direction, PreemptMode};
 use preemptlab_scenario::Model;
 use preemptlab_stats::{GivenMargin, Margins, Pattern, Question, Requirement};
 
@@ -71,6 +71,9 @@ pub struct OverrideArgs {
     /// flavour, and compares the others with the first [default of a scenario: none,voluntary,full,rt]
     #[arg(long = "preempt", value_name = "MODES", value_delimiter = ',')]
     pub preempt: Vec<Model>,
+    /// Guests of this architecture: amd64 or arm64
+    #[arg(long, value_name = "ARCH")]
+    pub arch: Option<Arch>,
     /// The time of this machine: the name of a profile, its file, or `instructions`; may be repeated, and
     /// the output then shows which verdicts depend on it
     #[arg(long = "machine", value_name = "PROFILE", value_parser = machine)]
@@ -90,6 +93,7 @@ impl OverrideArgs {
     /// Returns the values that replace those of the file.
     pub fn overrides(&self) -> exit::Result<Overrides> {
         Ok(Overrides {
+            arch: self.arch,
             machines: self.machine.clone(),
             kernels: self.kernels.clone(),
             preempt: self.modes()?,

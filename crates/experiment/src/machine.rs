@@ -1,7 +1,7 @@
 use preemptlab_model::{Arch, Clocks, InstructionCost, Lookahead, Profile, Topology};
 use serde::{Deserialize, Serialize};
 
-use crate::{SpecError, profile::CostSource};
+use crate::{SpecError, arch, profile::CostSource};
 
 /// The virtual machine and the boot that all configurations share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +227,10 @@ impl MachineSpec {
                 "the skew must be 1 to 1000 us",
                 "it is no more: `lookahead_ns`",
             );
+        }
+        if self.topology.is_some() && !arch::of(self.arch).has_topology {
+            let message = format!("a guest of {} has no topology yet", self.arch.platform().debian);
+            return refuse("topology", &message, "leave it out");
         }
         if let Some(nodes) = self.topology.map(Topology::numa_nodes)
             && !self.memory_mib.is_multiple_of(nodes)

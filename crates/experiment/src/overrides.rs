@@ -1,4 +1,4 @@
-use preemptlab_model::{PreemptMode, nearest};
+use preemptlab_model::{Arch, PreemptMode, nearest};
 use preemptlab_recording::Override;
 
 use crate::{CostSource, Experiment, KernelLevel};
@@ -10,6 +10,8 @@ pub struct Overrides {
     pub kernels: Vec<KernelLevel>,
     /// Preemption modes; none leaves those of the file.
     pub preempt: Vec<PreemptMode>,
+    /// Architecture of the guests. Another one than the file's has its own default machine.
+    pub arch: Option<Arch>,
     /// Machines whose time is compared; none leaves those of the file.
     pub machines: Vec<CostSource>,
     /// The names of the workloads that stay; none leaves all.
@@ -45,6 +47,14 @@ impl Overrides {
         replace(&mut experiment.factors.preempt, &self.preempt);
         if !self.preempt.is_empty() {
             experiment.factors.kernel.iter_mut().for_each(|level| level.preempt = None);
+        }
+        if let Some(arch) = self.arch.filter(|arch| *arch != experiment.machine.arch) {
+            experiment.machine.arch = arch;
+            experiment.factors.machine.clear();
+            experiment.machine.prices = CostSource::of_no_name(arch);
+            // They are parts of the other machine.
+            experiment.machine.caches = false;
+            experiment.machine.stolen = false;
         }
         match &self.machines[..] {
             [] => {}
@@ -92,6 +102,7 @@ fn differences(file: &Experiment, run: &Experiment) -> Vec<Override> {
         [
             ("factors.kernel", format!("[{}]", kernels.join(", "))),
             ("factors.preempt", quoted(words(&preempt))),
+            ("machine.arch", format!("{:?}", of.machine.arch.platform().debian)),
             ("factors.machine", quoted(of.costs().map(|cost| cost.name().to_owned()).collect())),
             ("workload", quoted(words(&workloads))),
             ("replicates.count", of.replicates.count.to_string()),
@@ -129,6 +140,7 @@ mod tests {
             workloads: vec!["b".to_owned()],
             replicates: Some(1),
             seed: Some(9),
+            arch: None,
         });
         let text = "format = 1\nname = \"x\"\n[factors]\nkernel = [\"debian:7.2\", \
             \"debian:7.2-rt\"]\npreempt = [\"lazy\"]\nmachine = [\"desktop-x86\", \"amd-epyc\"]\n\
@@ -147,6 +159,24 @@ mod tests {
                 "replicates.seed = 9 instead of 1",
             ]
         );
+    }
+
+    #[test]
+    fn another_architecture_has_its_own_machine() {
+        let (changed, said) =
+            overridden(&Overrides { arch: Some(Arch::Arm64), ..Overrides::default() });
+        assert_eq!(changed.machine.arch, Arch::Arm64);
+        assert_eq!(
+            said,
+            [
+                "machine.arch = \"arm64\" instead of \"amd64\"",
+                "factors.machine = [\"instructions\"] instead of [\"server-x86\"]",
+            ]
+        );
+        let machines = vec![CostSource::named("server-x86")];
+        let both = Overrides { arch: Some(Arch::Arm64), machines, ..Overrides::default() };
+        let refused = both.apply(&mut experiment()).unwrap_err();
+        assert!(refused.contains("is of amd64, and the guest is of arm64"), "{refused}");
     }
 
     #[test]

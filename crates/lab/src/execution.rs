@@ -3,7 +3,7 @@
 use preemptlab_analysis::{Cells, Keep, available, named};
 use preemptlab_experiment::RecordingWriter;
 use preemptlab_files::OutFolder;
-use preemptlab_model::{BackendKind, CellInputs, counted};
+use preemptlab_model::{Arch, BackendKind, CellInputs, counted};
 use preemptlab_recording::{Claim, TraceFolder};
 use preemptlab_runner::{Backend, Kept, Options, Order, Summary, Traces};
 use preemptlab_stats::Baseline;
@@ -117,6 +117,7 @@ pub(crate) fn prepare(
         // Before anything is downloaded.
         check_host(experiment)?;
     }
+    check_arch(execution.backend, experiment.machine.arch)?;
     let store = lab.open_store()?;
     if execution.trace && !execution.backend.is_vm() {
         let message = "only virtual time can be traced: leave --trace or --backend out";
@@ -139,6 +140,19 @@ pub(crate) fn prepare(
     let mut writer = claim.open(&prepared.manifest)?;
     writer.keep(folders)?;
     Ok((prepared, writer))
+}
+
+/// Refuses guests of another architecture where this machine's own processor executes them.
+fn check_arch(backend: BackendKind, guest: Arch) -> Result<()> {
+    if backend.is_vm() || guest == Arch::HOST {
+        return Ok(());
+    }
+    let [guest, host] = [guest, Arch::HOST].map(|arch| arch.platform().debian);
+    let backend = backend.as_str();
+    Err(Error::user(format!(
+        "--backend {backend} executes guests of this machine's architecture, {host}, and these are of {guest}: \
+         leave --backend out"
+    )))
 }
 
 /// Makes the recording ready for the engine that was asked for; `None` for this machine.

@@ -226,6 +226,12 @@ impl<'a> Provision<'a> {
         let release = &kernel.kernel.release;
         let Supplies { store, on_event, .. } = &self.supplies;
         let bytes = match &kernel.headers {
+            _ if self.supplies.arch != Arch::HOST => {
+                let [of, here] = [self.supplies.arch, Arch::HOST].map(|it| it.platform().debian);
+                let reason =
+                    format!("preemptlab builds modules for guests of {here} only, not of {of}");
+                Err(KmodError::NoHeaders { release: release.clone(), reason })
+            }
             Headers::None(reason) => {
                 Err(KmodError::NoHeaders { release: release.clone(), reason: reason.clone() })
             }
@@ -236,10 +242,18 @@ impl<'a> Provision<'a> {
                 let lock = self.supplies.lock()?;
                 kmod::from_tree(source, release, tree, (store, &lock), on_event)
             }
-            Headers::Package { name, assumed } => self.supplies.ask_for_host(|distribution, lock| {
-                let headers = (name.as_str(), assumed.as_str());
-                kmod::from_package(source, release, headers, (distribution, store, lock), on_event)
-            }),
+            Headers::Package { name, assumed } => {
+                self.supplies.ask_for_host(|distribution, lock| {
+                    let headers = (name.as_str(), assumed.as_str());
+                    kmod::from_package(
+                        source,
+                        release,
+                        headers,
+                        (distribution, store, lock),
+                        on_event,
+                    )
+                })
+            }
             Headers::Kit(kit, with) => self.module_of_kit(source, kernel, *kit, with),
         };
         modules::built(source.name, bytes?)
@@ -405,7 +419,8 @@ impl<'a> Provision<'a> {
             return qemu::file(path);
         }
         let Supplies { store, on_event, .. } = &self.supplies;
-        self.supplies.ask_for_host(|distribution, lock| qemu::debian(distribution, store, lock, on_event))
+        self.supplies
+            .ask_for_host(|distribution, lock| qemu::debian(distribution, store, lock, on_event))
     }
 
     /// Returns the QEMU that consists of exactly these packages, as a recording names them.
@@ -434,8 +449,9 @@ impl<'a> Provision<'a> {
     ) -> Result<Vec<(Package, PathBuf)>, AptError> {
         let file = |package: &Package| self.supplies.store.package(package.sha256);
         if !packages.iter().all(|package| file(package).exists()) {
-            self.supplies
-                .ask_for_guest(|distribution, _| distribution.fetch(&distribution.exact(packages)?))?;
+            self.supplies.ask_for_guest(|distribution, _| {
+                distribution.fetch(&distribution.exact(packages)?)
+            })?;
         }
         Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
     }

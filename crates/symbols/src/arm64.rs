@@ -30,7 +30,9 @@ pub fn arm64_release_of(image: &[u8]) -> Result<String, ImageError> {
         return Err(match image {
             _ if bzimage::is_image(image) => ImageError::OfAmd64,
             // drivers/firmware/efi/libstub/zboot-header.S
-            [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => ImageError::Compressed("an EFI program (zboot)"),
+            [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => {
+                ImageError::Compressed("an EFI program (zboot)")
+            }
             [0x1f, 0x8b, ..] => ImageError::Compressed("gzip"),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => ImageError::Compressed("xz"),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => ImageError::Compressed("zstd"),
@@ -74,7 +76,8 @@ mod tests {
 
     #[test]
     fn the_release_is_the_banners() {
-        let image = arm64_image(b"Linux version %s\0..Linux version 6.12.118+deb13-arm64 (debian@x)\0");
+        let image =
+            arm64_image(b"Linux version %s\0..Linux version 6.12.118+deb13-arm64 (debian@x)\0");
         assert_eq!(arm64_release_of(&image).unwrap(), "6.12.118+deb13-arm64");
         for without in [&b"no banner"[..], b"Linux version 6.12"] {
             assert_eq!(arm64_release_of(&arm64_image(without)).unwrap(), "");

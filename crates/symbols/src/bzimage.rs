@@ -186,7 +186,10 @@ mod tests {
 
     #[test]
     fn the_release_is_read() {
-        assert_eq!(bzimage_release_of(&image("6.12.107+deb13-amd64")).unwrap(), "6.12.107+deb13-amd64");
+        assert_eq!(
+            bzimage_release_of(&image("6.12.107+deb13-amd64")).unwrap(),
+            "6.12.107+deb13-amd64"
+        );
     }
 
     #[test]

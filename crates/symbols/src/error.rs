@@ -48,7 +48,9 @@ pub enum ImageError {
     #[error("it is a kernel of amd64, and the guest is of arm64: remove `arch` from [machine]")]
     OfAmd64,
     /// It is a kernel for arm64, and the guest is of x86.
-    #[error("it is a kernel of arm64, and the guest is of amd64: say `arch = \"arm64\"` in [machine]")]
+    #[error(
+        "it is a kernel of arm64, and the guest is of amd64: say `arch = \"arm64\"` in [machine]"
+    )]
     OfArm64,
 }
 

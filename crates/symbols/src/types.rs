@@ -1,8 +1,7 @@
 use object::{Object, ObjectSection};
 
 use crate::{
-    TypesError,
-    arm64,
+    TypesError, arm64,
     btf::{Btf, Type, kind},
     bzimage,
 };

@@ -3,10 +3,7 @@ use super::Guest;
 /// QEMU's masks of interrupts (include/exec/cpu-all.h, target/arm/cpu.h) and its instructions of
 /// loops that spin, YIELD and WFE.
 pub const GUEST: Guest = Guest {
-    spin_helpers: &[
-        (c"helper_yield", c"helper_info_yield"),
-        (c"helper_wfe", c"helper_info_wfe"),
-    ],
+    spin_helpers: &[(c"helper_yield", c"helper_info_yield"), (c"helper_wfe", c"helper_info_wfe")],
     can_wait,
     when_due,
 };

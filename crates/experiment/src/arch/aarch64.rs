@@ -1,4 +1,4 @@
 use super::info::ArchInfo;
 
 pub(super) const INFO: ArchInfo =
-    ArchInfo { profiles: &[], default_profile: None, turns_parameter: None };
+    ArchInfo { profiles: &[], default_profile: None, has_topology: false, turns_parameter: None };

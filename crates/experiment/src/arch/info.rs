@@ -5,6 +5,8 @@ pub(crate) struct ArchInfo {
     pub(crate) profiles: &'static [(&'static str, &'static str)],
     /// The profile of an experiment that names no machine; `None` where each instruction takes the same time.
     pub(crate) default_profile: Option<&'static str>,
+    /// Whether QEMU's board has sockets, caches and NUMA nodes as an experiment says.
+    pub(crate) has_topology: bool,
     /// The kernel parameter of recorded guests whose CPUs took turns.
     pub(crate) turns_parameter: Option<&'static str>,
 }

@@ -7,6 +7,7 @@ pub(super) const INFO: ArchInfo = ArchInfo {
         (SERVER, include_str!("../../../../profiles/server-x86.toml")),
     ],
     default_profile: Some(SERVER),
+    has_topology: true,
     // The timer that ended the turns was left to the guest's init.
     turns_parameter: Some("hpet=disable"),
 };

@@ -50,12 +50,7 @@ pub(super) struct Own {
 }
 
 impl Own {
-    pub(super) fn new(
-        of: &'static Platform,
-        mirror: Mirror,
-        keys: Keys,
-        client: Client,
-    ) -> Self {
+    pub(super) fn new(of: &'static Platform, mirror: Mirror, keys: Keys, client: Client) -> Self {
         Self { of, mirror, keys, client }
     }
 
