@@ -20,7 +20,7 @@ use disturbance::Disturbance;
 use preemptlab_backend_qemu::Vm;
 use preemptlab_experiment::Experiment;
 use preemptlab_lab::{Kernels, Preparation, Prepared, embed};
-use preemptlab_model::{Arch, CellInputs, Digest};
+use preemptlab_model::{CellInputs, Digest};
 use preemptlab_protocol::Message;
 use preemptlab_provision::{Options, Provision, Store};
 use preemptlab_recording::TraceFolder;
@@ -286,6 +286,7 @@ fn what_must_not_matter_does_not() {
     perturb(&experiment("[2]", build), &[SMALL_TRACED, STOPPED]);
     perturb(&stolen("[2]", HACKBENCH), &[SMALL_TRACED, SIGNALLED]);
     perturb(&experiment("[1]", ARITHMETIC), &[LIBRARY, SURROUNDINGS]);
+    perturb(&arm64("[2]", HACKBENCH), &[SMALL, STOPPED]);
 }
 
 /// Tests of a workload on each number of CPUs, so that any part can be run by its name, as
@@ -418,6 +419,34 @@ mod caches {
     }
 }
 
+/// Guests of arm64, which are not traced.
+mod arm64 {
+    use super::{
+        BUSY, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, STOPPED, SURROUNDINGS, arm64, perturb,
+    };
+
+    const ALL: &[super::Perturbation] = &[SMALL, OTHERWISE, SURROUNDINGS, STOPPED, SIGNALLED, BUSY];
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn hackbench() {
+        perturb(&arm64("[1, 2, 4]", HACKBENCH), ALL);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn build() {
+        perturb(&arm64("[1, 2, 4]", "[workload.build]\nkind = \"build\"\nunits = 2\n"), ALL);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn mixed() {
+        let text = "[workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"1s\"\n";
+        perturb(&arm64("[1, 2, 4]", text), ALL);
+    }
+}
+
 /// CPUs that leave and come back, and NMIs, which only other CPUs get.
 #[test]
 #[ignore = "takes long: make perturb"]
@@ -451,6 +480,12 @@ fn experiment(cpus: &str, workloads: &str) -> String {
          [replicates]\ncount = 1\n\
          [machine]\ncost = \"instructions\"\nmemory_mib = 1024\n{workloads}"
     )
+}
+
+/// Returns such an experiment with guests of arm64, whose generic kernel has one mode.
+fn arm64(cpus: &str, workloads: &str) -> String {
+    let text = experiment(cpus, workloads).replace("[machine]\n", "[machine]\narch = \"arm64\"\n");
+    text.replace("preempt = [\"full\"]", "preempt = [\"voluntary\"]")
 }
 
 /// Its fair probe is ended by a signal, because its window is a part of a second.
@@ -520,7 +555,8 @@ impl Bench {
         fs::copy(sources("prices").join("fixture.toml"), folder.join("fixture.toml")).unwrap();
         let experiment = Experiment::parse(text).unwrap();
         let (experiment, folders) = embed(experiment, folder).unwrap();
-        let provision = Provision::new(store(), Arch::default(), Options::default(), &|_| ());
+        let guest = experiment.machine.arch;
+        let provision = Provision::new(store(), guest, Options::default(), &|_| ());
         let prepared = Preparation::new(provision, None).with_folders(&folders).resolve(experiment);
         Self { folder: folder.to_owned(), prepared: prepared.unwrap() }
     }

@@ -101,7 +101,7 @@ fn is_file(path: &Path) -> bool {
 
 /// Refuses options that only experiments have.
 fn check(options: &Options, executor: Executor<'_>) -> exit::Result<()> {
-    let OverrideArgs { machine, workloads, replicates, seed, .. } = &options.overrides;
+    let OverrideArgs { arch, machine, workloads, replicates, seed, .. } = &options.overrides;
     let given = [
         (!options.until.is_empty(), "--until"),
         (options.baseline.is_some(), "--baseline"),
@@ -109,6 +109,7 @@ fn check(options: &Options, executor: Executor<'_>) -> exit::Result<()> {
         (options.retry_failed, "--retry-failed"),
         (executor.no_cache, "--no-cache"),
         (!executor.backend.is_vm(), "--backend"),
+        (arch.is_some(), "--arch"),
         (!machine.is_empty(), "--machine"),
         (!workloads.is_empty(), "--workload"),
         (replicates.is_some(), "--replicates"),

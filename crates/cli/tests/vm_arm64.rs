@@ -1,0 +1,76 @@
+//! Guests of arm64: they boot, execute cells and say the same again.
+
+mod common;
+
+use std::fs;
+
+use common::{Desk, Finished};
+use serde_json::Value;
+
+/// The generic kernel has one mode, the newer one another one, and neither can be changed.
+const EXPERIMENT: &str = "format = 1\nname = \"arm64\"\n[factors]\n\
+     kernel = [\"debian:6.12\", \"debian:7.3\"]\npreempt = [\"voluntary\", \"lazy\"]\ncpus = [1, 2]\n\
+     [replicates]\ncount = 1\n\
+     [workload.idle]\nkind = \"cyclictest\"\nload = \"none\"\nwindow = \"250ms\"\n";
+
+#[test]
+fn guests_of_arm64_execute_cells_and_say_the_same_again() {
+    let desk = Desk::new();
+    desk.write("arm64.toml", EXPERIMENT);
+    let finished =
+        |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
+    let ran = finished(&["run", "arm64.toml", "--arch", "arm64", "--out", "recording"]);
+    ran.succeeds();
+    assert!(ran.stderr.contains("guests of arm64 are not traced yet"), "{}", ran.stderr);
+    let cells: Vec<Value> = fs::read_dir(desk.path("recording/cells"))
+        .unwrap()
+        .map(|file| serde_json::from_slice(&fs::read(file.unwrap().path()).unwrap()).unwrap())
+        .collect();
+    assert_eq!(cells.len(), 4, "each kernel has one of the two modes");
+    for cell in cells {
+        assert_eq!(cell["inputs"]["snapshot"]["machine"]["arch"], "arm64");
+        let system = &cell["outcome"]["completed"]["report"]["system"];
+        assert!(system["release"].as_str().unwrap().ends_with("-arm64"), "{system}");
+        assert_eq!(system["clocksource"], "arch_sys_counter");
+        assert_eq!(cell["console"], Value::Array(Vec::new()), "{cell}");
+    }
+    finished(&["verify", "recording"]).succeeds().says(&["4 same, 0 different"]);
+}
+
+/// What arm64 lacks is said before anything is executed.
+#[test]
+fn what_guests_of_arm64_lack_is_said() {
+    let desk = Desk::new();
+    desk.write("arm64.toml", EXPERIMENT);
+    let refused = |arguments: &[&str], words: &str| {
+        let output = desk.lasting_command(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).replace(['\n', '│'], " ");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!output.status.success() && said.contains(words), "{arguments:?}: {said}");
+    };
+    let run = ["run", "arm64.toml", "--arch", "arm64"];
+    let with = |more: &[&'static str]| [&run[..], more].concat();
+    refused(&with(&["--backend", "kvm"]), "and these are of arm64: leave --backend out");
+    refused(&with(&["--machine", "server-x86"]), "is of amd64, and the guest is of arm64");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/lazy-tick.toml");
+    refused(&["run", scenario, "--arch", "arm64"], "--arch");
+    // The image of a kernel for the other architecture.
+    desk.write("vmlinuz", "");
+    let mut image = vec![0; 0x240];
+    image[0x38..0x3c].copy_from_slice(b"ARM\x64");
+    fs::write(desk.path("vmlinuz"), &image).unwrap();
+    let of =
+        |arch| ["run", "arm64.toml", "--kernel", "file:vmlinuz", "--arch", arch, "--out", arch];
+    refused(&of("amd64"), "it is a kernel of arm64, and the guest is of amd64");
+    image[0x38..0x3c].fill(0);
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    fs::write(desk.path("vmlinuz"), &image).unwrap();
+    refused(&of("arm64"), "it is a kernel of amd64, and the guest is of arm64");
+    fs::write(desk.path("vmlinuz"), [0x1f, 0x8b, 8, 0]).unwrap();
+    refused(&of("arm64"), "it is a compressed kernel: gzip");
+    desk.write(
+        "topology.toml",
+        &format!("{EXPERIMENT}[machine]\narch = \"arm64\"\n[machine.topology]\nsockets = 1\n"),
+    );
+    refused(&["run", "topology.toml"], "a guest of arm64 has no topology yet");
+}
