@@ -228,17 +228,7 @@ impl MachineSpec {
                 "it is no more: `lookahead_ns`",
             );
         }
-        if self.topology.is_some() && !arch::of(self.arch).has_topology {
-            let message = format!("a guest of {} has no topology yet", self.arch.platform().debian);
-            return refuse("topology", &message, "leave it out");
-        }
-        if let Some(nodes) = self.topology.map(Topology::numa_nodes)
-            && !self.memory_mib.is_multiple_of(nodes)
-        {
-            let message =
-                format!("{nodes} NUMA nodes cannot have equal parts of {} MiB", self.memory_mib);
-            return refuse("numa_nodes", &message, "take a multiple of the nodes as `memory_mib`");
-        }
+        self.check_topology(text)?;
         let is_module = |name: &String| {
             (1..=MODULE_BYTES_MAX).contains(&name.len())
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
@@ -262,6 +252,23 @@ impl MachineSpec {
                 "the mode is a factor",
                 "use `preempt = [...]` under [factors]",
             );
+        }
+        Ok(())
+    }
+
+    /// Refuses a topology that no machine of this architecture and memory can have.
+    fn check_topology(&self, text: &str) -> Result<(), SpecError> {
+        let Some(topology) = self.topology else { return Ok(()) };
+        if !arch::of(self.arch).has_topology {
+            let message = format!("a guest of {} has no topology yet", self.arch.platform().debian);
+            return Err(SpecError::at(text, "topology", message, "leave it out"));
+        }
+        let nodes = topology.numa_nodes();
+        if !self.memory_mib.is_multiple_of(nodes) {
+            let message =
+                format!("{nodes} NUMA nodes cannot have equal parts of {} MiB", self.memory_mib);
+            let help = "take a multiple of the nodes as `memory_mib`";
+            return Err(SpecError::at(text, "numa_nodes", message, help));
         }
         Ok(())
     }

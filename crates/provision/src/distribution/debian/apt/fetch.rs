@@ -319,6 +319,8 @@ pub(super) fn trouble_of(candidate: &Candidate, stderr: &str) -> Trouble {
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::Arch;
+
     use super::*;
 
     fn candidate(name: &str) -> Candidate {

@@ -9,7 +9,7 @@ use std::{
 use preemptlab_model::{Arch, Digest};
 
 use super::{config::Trust, lists::Way, *};
-use crate::{Mirror, Options, distribution::deb};
+use crate::{Mirror, Options, distribution::deb, platform::HOST};
 
 /// An archive and a store.
 struct Fixture {
@@ -73,13 +73,19 @@ impl Fixture {
         // Not `file:`, for which apt copies nothing and keeps links into the archive.
         let url = format!("copy:{}", self.archive().display());
         let mirror = Mirror { main: url.clone(), security: format!("{url}-security") };
-        let root = self.store.apt();
+        let root = self.store.apt(HOST);
         let lock = self.store.lock(&on_event).unwrap();
         let way = Way::Machine(&mirror, trust, "");
-        let result =
-            Lists::prepare_from((&self.store, &lock), way, options, &on_event).and_then(|lists| {
-                let guest = Arch::Amd64.platform();
-                work(&Apt::new(&self.store, (&root, &lock), &lists, guest, options, &on_event))
+        let result = Lists::prepare_from((&self.store, &lock), HOST, way, options, &on_event)
+            .and_then(|lists| {
+                work(&Apt::new(
+                    &self.store,
+                    (&root, &lock),
+                    &lists,
+                    (Arch::HOST, HOST),
+                    options,
+                    &on_event,
+                ))
             });
         (result, events.into_inner())
     }
@@ -178,7 +184,7 @@ fn an_interrupted_download_is_not_trusted() {
     let fixture = Fixture::new();
     fixture.suite("trixie", "", &[TOOL]);
     let size = fs::metadata(fixture.pool("tool_1.0_amd64.deb")).unwrap().len() as usize;
-    let downloads = fixture.store.apt().join("downloads");
+    let downloads = fixture.store.apt(HOST).join("downloads");
     // The second is one that apt takes for a finished download, judging by its size.
     for left_behind in [vec![1; size / 2], vec![1; size]] {
         fs::create_dir_all(&downloads).unwrap();
@@ -308,7 +314,7 @@ fn a_closure_leaves_out_what_is_assumed() {
 
 /// Returns whether apt has run, which leaves a cache behind, and removes the cache.
 fn traces_of_apt(fixture: &Fixture) -> bool {
-    let cache = fixture.store.apt().join("cache");
+    let cache = fixture.store.apt(HOST).join("cache");
     let ran = cache.join("pkgcache.bin").exists();
     let _ = fs::remove_dir_all(cache);
     ran
@@ -374,7 +380,7 @@ fn an_answer_about_other_lists_is_none() {
     let versions = || fixture.trusting(|apt| apt.versions("tool")).unwrap();
     assert_eq!(versions().len(), 1);
     // By hand, with the time that it had.
-    let lists = fixture.store.apt().join("state/lists");
+    let lists = fixture.store.apt(HOST).join("state/lists");
     let is_index = |path: &PathBuf| path.to_str().unwrap().ends_with("Packages");
     let index = fs::read_dir(lists).unwrap().map(|entry| entry.unwrap().path()).find(is_index);
     let index = index.unwrap();
@@ -387,6 +393,6 @@ fn an_answer_about_other_lists_is_none() {
     let file = fs::File::options().write(true).open(&index).unwrap();
     file.set_times(fs::FileTimes::new().set_modified(modified)).unwrap();
     // apt keeps an index of its own, by that time.
-    fs::remove_dir_all(fixture.store.apt().join("cache")).unwrap();
+    fs::remove_dir_all(fixture.store.apt(HOST).join("cache")).unwrap();
     assert!(versions().is_empty());
 }

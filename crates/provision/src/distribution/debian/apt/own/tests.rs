@@ -7,8 +7,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use preemptlab_model::Arch;
-
 use super::*;
 use crate::{
     Proxies,
@@ -96,7 +94,7 @@ impl Fixture {
             "Origin: Debian\nSuite: stable\nCodename: {codename}\nDate: {date}\n{until}\
              Acquire-By-Hash: yes\nArchitectures: amd64\nComponents: main\nSHA256:\n {sha256} {} {}\n",
             list.len(),
-            list_path()
+            list_path(HOST)
         );
         fs::write(dist.join("InRelease"), sign(&text, &[(key, IN_2026)])).unwrap();
     }
@@ -150,13 +148,19 @@ impl Fixture {
         let on_event = |event| events.borrow_mut().push(event);
         let mirror = Mirror { main: url.to_owned(), security: format!("{url}-security") };
         let keys = Keys::read(&keyring(ARCHIVE)).unwrap();
-        let way = Way::Own(Own::new(mirror, keys, impatient(&Proxies::default())));
-        let root = self.store.apt();
+        let way = Way::Own(Own::new(HOST, mirror, keys, impatient(&Proxies::default())));
+        let root = self.store.apt(HOST);
         let lock = self.store.lock(&on_event).unwrap();
         let here = (&self.store, &lock);
-        let result = Lists::prepare_from(here, way, options, &on_event).and_then(|lists| {
-            let guest = Arch::Amd64.platform();
-            work(&Apt::new(&self.store, (&root, &lock), &lists, guest, options, &on_event))
+        let result = Lists::prepare_from(here, HOST, way, options, &on_event).and_then(|lists| {
+            work(&Apt::new(
+                &self.store,
+                (&root, &lock),
+                &lists,
+                (Arch::HOST, HOST),
+                options,
+                &on_event,
+            ))
         });
         (result, events.into_inner())
     }
@@ -173,7 +177,7 @@ impl Fixture {
 
     /// Returns the message of an error about the lists, where nothing of them was kept.
     fn refused(&self, url: &str) -> String {
-        let lists = self.store.apt().join("state/lists");
+        let lists = self.store.apt(HOST).join("state/lists");
         let _ = fs::remove_dir_all(&lists);
         let error = self.fetch(url, &Options::default()).unwrap_err();
         assert!(matches!(error, AptError::NoStable { .. }), "{error}");
@@ -351,7 +355,7 @@ fn offline_means_the_store_alone() {
     assert_eq!(requests.lock().unwrap().len(), before);
 
     // Even without lists, a package that a recording names is found.
-    fs::remove_file(fixture.store.apt().join("refreshed.json")).unwrap();
+    fs::remove_file(fixture.store.apt(HOST).join("refreshed.json")).unwrap();
     let exact = |packages: &[Package]| fixture.run(&url, &offline, |apt| apt.exact(packages)).0;
     assert_eq!(exact(&[tool[0].package.clone()]).unwrap()[0].package, tool[0].package);
     let other = Package { sha256: Digest::of(b"other"), ..tool[0].package.clone() };
@@ -498,7 +502,7 @@ fn files_that_the_mirror_has_lost_come_from_a_snapshot_archive() {
 
 #[test]
 fn answers_of_a_snapshot_archive_are_read_with_care() {
-    let read = |text: &str| snapshot::files(text.as_bytes());
+    let read = |text: &str| snapshot::files(HOST, text.as_bytes());
     let (a, b) = ("a".repeat(40), "../".repeat(14));
     assert_eq!(read("{\"result\": []}"), Ok(vec![]));
     let answer = format!(
