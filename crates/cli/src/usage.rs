@@ -9,7 +9,8 @@ use clap::{
 use crate::{args::Format, command_line::Cli};
 
 /// A value for each kind of value, by the name that the help calls it.
-const VALUES: [(&str, &str); 52] = [
+const VALUES: [(&str, &str); 53] = [
+    ("ARCH", "arm64"),
     ("EXPERIMENT", "studies/quick.toml"),
     ("FILE|RUN", "studies/quick.toml"),
     ("RUN", "runs/quick"),
@@ -299,8 +300,8 @@ mod tests {
     /// The most verbs, options of all of them, and options of `run`. A further one replaces another
     /// (docs/figures.md).
     const VERBS_MAX: usize = 12;
-    const OPTIONS_MAX: usize = 138;
-    const OPTIONS_OF_RUN_MAX: usize = 22;
+    const OPTIONS_MAX: usize = 141;
+    const OPTIONS_OF_RUN_MAX: usize = 23;
 
     /// The documents that each verb with `--format` prints as JSON, by a line without that option. `gate` has
     /// one more, `kcidb`, whose schema is KernelCI's.
