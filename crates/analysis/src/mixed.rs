@@ -111,15 +111,20 @@ fn differing(prefix: &str, one: &Map<String, Value>, other: &Map<String, Value>)
             }
             _ if value == same => Vec::new(),
             _ if key == "cost" => vec![cost(value, same)],
-            _ => vec![format!("{prefix}{key} is {value} and {same}")],
+            _ => vec![format!("{prefix}{key} is {value} and {}", said(same))],
         }
     };
     let only_there = other.iter().filter(|(key, _)| !one.contains_key(*key));
     let only_there = only_there.map(|(key, same)| match key.as_str() {
         "cost" => cost(&Value::Null, same),
-        _ => format!("{prefix}{key} is null and {same}"),
+        _ => format!("{prefix}{key} is {} and {same}", said(&Value::Null)),
     });
     one.iter().flat_map(of_key).chain(only_there).collect()
+}
+
+/// Returns a value, which is left out where it is the default.
+fn said(value: &Value) -> String {
+    if value.is_null() { "the default".to_owned() } else { value.to_string() }
 }
 
 /// Says that two profiles of prices differ.

@@ -206,6 +206,25 @@ mod tests {
     }
 
     #[test]
+    fn a_guest_of_arm64_has_another_board() {
+        let amd64 = lines(&inputs(2, 1), Role::Boot);
+        let mut of_arm64 = inputs(2, 1);
+        of_arm64.machine.arch = Arch::Arm64;
+        let arm64 = lines(&of_arm64, Role::Boot);
+        let differing: Vec<_> = arm64.lines().filter(|line| !amd64.contains(line)).collect();
+        assert_eq!(
+            differing,
+            [
+                "-machine virt,gic-version=3,highmem-ecam=off",
+                "-cpu neoverse-n1",
+                "-serial chardev:results",
+                "-device i6300esb,addr=0x1",
+                "-device pvpanic-pci,addr=0x2",
+            ]
+        );
+    }
+
+    #[test]
     fn a_topology_has_its_caches_and_nodes() {
         let four = lines(&inputs(4, 1), Role::Boot);
         let mut of_nodes = inputs(4, 1);

@@ -256,6 +256,20 @@ mod tests {
         assert_eq!(cell(with_code(3), said(&[failed()]), b""), Ok(failed()));
     }
 
+    /// A board without an exit port: `pvpanic` ends the machine, and has no number.
+    #[test]
+    fn a_guest_can_end_through_pvpanic() {
+        let end = || exited(0, GUEST_ENDS);
+        assert_eq!(cell(end(), said(&[done()]), b""), Ok(done()));
+        assert_eq!(cell(end(), said(&[failed()]), b""), Ok(failed()));
+        assert_eq!(cell(end(), vec![], b"").unwrap_err().0, FailureCause::Workload);
+        let (cause, reason) = boot(end(), said(&[failed()]), b"").unwrap_err();
+        assert_eq!((cause, reason.as_str()), (FailureCause::Boot, "no hackbench"));
+        // Another end of QEMU is no end of the guest's.
+        let crashed = cell(exited(1 << 8, GUEST_ENDS), said(&[done()]), b"").unwrap_err();
+        assert_eq!(crashed.0, FailureCause::Qemu);
+    }
+
     #[test]
     fn an_end_without_a_whole_result_is_a_failure() {
         let mut cut = said(&[done()]);
