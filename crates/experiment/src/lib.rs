@@ -2,6 +2,7 @@
 //! outside (the kernel that a name stands for, the image) come in as [`Resolved`].
 
 mod arch;
+mod check;
 mod definition;
 mod derived;
 mod error;
