@@ -10,7 +10,10 @@ use crate::measurements::lower;
 
 /// Rows of `/proc/interrupts` that are reported: the local timer, whose interrupts are the ticks
 /// and the expired timers, and the interrupt by which one CPU makes another reschedule.
-const INTERRUPTS: [&str; 2] = ["LOC", "RES"];
+const INTERRUPTS: [&str; 2] = [LOCAL_TIMER, "RES"];
+
+/// The row that counts in every window. arm64's kernels number their interrupts instead.
+const LOCAL_TIMER: &str = "LOC";
 
 /// The rows of `/proc/softirqs` that are reported.
 const SOFTIRQS: [&str; 2] = ["RCU", "TIMER"];
@@ -43,7 +46,7 @@ pub fn names() -> impl Iterator<Item = String> {
 /// Returns the activity of all tasks over the window: `context_switches`, and as detail
 /// `interrupts.NAME`, `softirqs.NAME`, `kthread.total` and the `kthread.NAME` that ran longest, in
 /// milliseconds. An event that did not happen counts 0; a kernel thread that did not run is left
-/// out.
+/// out, and so are interrupts that the kernel counts by other names.
 pub fn activity(report: &Report) -> Vec<Metric> {
     listed(report, NAMED_SHARE_MIN, KERNEL_THREADS_MAX)
 }
@@ -61,6 +64,9 @@ fn listed(report: &Report, share_min: f64, threads_max: usize) -> Vec<Metric> {
         ("softirqs", &activity.softirqs_by_name, SOFTIRQS),
     ];
     for (table, counts, names) in rows {
+        if names.contains(&LOCAL_TIMER) && !counts.is_empty() && !counts.contains_key(LOCAL_TIMER) {
+            continue;
+        }
         metrics.extend(
             names.map(|name| {
                 count(format!("{table}.{name}"), counts.get(name).copied().unwrap_or(0))
@@ -152,6 +158,17 @@ mod tests {
                 "softirqs.TIMER 400 events",
                 "kthread.total 0 ms",
             ]
+        );
+    }
+
+    #[test]
+    fn interrupts_by_other_names_are_none_of_these() {
+        let mut of_arm64 = report(&[]);
+        let counted = [("11".to_owned(), 1791), ("IPI0".to_owned(), 71)];
+        of_arm64.activity.interrupts_by_name = counted.into();
+        assert_eq!(
+            described(&activity(&of_arm64))[..2],
+            ["context_switches 1234 events", "softirqs.RCU 0 events"]
         );
     }
 
