@@ -37,6 +37,29 @@ fn guests_of_arm64_execute_cells_and_say_the_same_again() {
     finished(&["verify", "recording"]).succeeds().says(&["4 same, 0 different"]);
 }
 
+/// The machine ends although a real-time task never leaves its CPU.
+#[test]
+fn a_program_that_never_ends_is_ended() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("loop")).unwrap();
+    desk.write(
+        "loop/workload.toml",
+        "format = 1\npackages = [\"busybox-static\"]\nlimit = \"1s\"\n\
+         [[probe]]\nname = \"probe\"\npolicy = \"fifo:98\"\n\
+         argv = [\"/bin/busybox\", \"sh\", \"-c\", \"while :; do :; done\"]\n\
+         [[metric]]\nname = \"took\"\nunit = \"s\"\nbetter = \"lower\"\nfrom = \"probe.real\"\n",
+    );
+    desk.write(
+        "loop.toml",
+        "format = 1\nname = \"loop\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"voluntary\"]\n\
+         [machine]\narch = \"arm64\"\n[replicates]\ncount = 1\n\
+         [workload.loop]\nkind = \"folder\"\npath = \"loop\"\n",
+    );
+    let ran = desk.lasting_command(&["run", "loop.toml", "--out", "recording"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains("the cell used up its 1000000000 ns of virtual time"), "{said}");
+}
+
 /// What arm64 lacks is said before anything is executed.
 #[test]
 fn what_guests_of_arm64_lack_is_said() {
