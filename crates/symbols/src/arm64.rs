@@ -1,10 +1,9 @@
 //! arm64's Image: its header (Documentation/arch/arm64/booting.rst), and the texts and types that lie open in it.
 
-use crate::{ImageError, TypesError, bzimage};
-
-/// The magic of the header, at [`MAGIC_AT`].
-const MAGIC: &[u8] = b"ARM\x64";
-const MAGIC_AT: usize = 0x38;
+use crate::{
+    ImageError, TypesError,
+    header::{is_arm64_image, is_bzimage},
+};
 
 /// The beginning of the kernel's banner (`linux_banner`, init/version.c); the release follows.
 const BANNER: &[u8] = b"Linux version ";
@@ -15,20 +14,15 @@ const RELEASE_BYTES_MAX: usize = 64;
 /// The beginning of BTF: its magic, version 1, no flags (include/uapi/linux/btf.h).
 const BTF: &[u8] = &[0x9f, 0xeb, 1, 0];
 
-/// Returns whether an image has the header of arm64's kernels.
-pub(crate) fn is_image(image: &[u8]) -> bool {
-    image.get(MAGIC_AT..MAGIC_AT + MAGIC.len()) == Some(MAGIC)
-}
-
 /// Checks the header of arm64's Image and returns the kernel's release, which is empty where no banner names one.
 ///
 /// # Errors
 ///
 /// When it is no Image, as of another architecture, or compressed.
 pub fn arm64_release_of(image: &[u8]) -> Result<String, ImageError> {
-    if !is_image(image) {
+    if !is_arm64_image(image) {
         return Err(match image {
-            _ if bzimage::is_image(image) => ImageError::OfAmd64,
+            _ if is_bzimage(image) => ImageError::OfAmd64,
             // drivers/firmware/efi/libstub/zboot-header.S
             [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => {
                 ImageError::Compressed("an EFI program (zboot)")

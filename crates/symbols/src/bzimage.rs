@@ -3,7 +3,10 @@
 
 use std::io::Read;
 
-use crate::{ImageError, TypesError, arm64};
+use crate::{
+    ImageError, TypesError,
+    header::{is_arm64_image, is_bzimage},
+};
 
 /// The oldest boot protocol of a kernel that QEMU can boot, 2.06: that of Linux 2.6.22.
 const BOOTABLE: u16 = 0x206;
@@ -38,15 +41,10 @@ pub fn bzimage_release_of(image: &[u8]) -> Result<String, ImageError> {
     Ok(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// Returns whether an image has the header of x86's kernels.
-pub(crate) fn is_image(image: &[u8]) -> bool {
-    image.get(0x202..0x206) == Some(b"HdrS")
-}
-
 /// Checks the magic of the header, and that its protocol is not older than this one.
 fn check(image: &[u8], protocol_min: u16) -> Result<(), ImageError> {
-    if !is_image(image) {
-        let of_arm64 = arm64::is_image(image).then_some(ImageError::OfArm64);
+    if !is_bzimage(image) {
+        let of_arm64 = is_arm64_image(image).then_some(ImageError::OfArm64);
         return Err(of_arm64.unwrap_or(ImageError::NoBzImage));
     }
     match u16_at(image, 0x206) {

@@ -28,6 +28,7 @@ mod arm64;
 mod btf;
 mod bzimage;
 mod error;
+mod header;
 mod kallsyms;
 mod located;
 mod steps;

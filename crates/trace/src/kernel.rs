@@ -5,30 +5,13 @@ use preemptlab_protocol::{
     FORMAT,
     trace::{Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
 };
-use preemptlab_symbols::{SymbolError, Symbols, Types, TypesError, function};
+use preemptlab_symbols::{Symbols, Types, function};
 use serde::{Deserialize, Serialize};
 
-use crate::arch::{self, ArchInfo, Entry};
-
-/// Reason why a kernel cannot be traced.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KernelError {
-    /// The kernel lacks a function, a variable or a member.
-    #[error("this kernel cannot be traced: it has no {0}")]
-    Lacks(String),
-    /// The kernel's symbols cannot be read.
-    #[error("the kernel's /proc/kallsyms cannot be used: {0}")]
-    Symbols(#[from] SymbolError),
-    /// The kernel's types cannot be read.
-    #[error("the kernel's types cannot be used: {0}")]
-    Types(#[from] TypesError),
-    /// No guest of this architecture is traced.
-    #[error("guests of {0} are not traced yet")]
-    Arch(&'static str),
-    /// A stored layout is damaged.
-    #[error("the kernel's layout {0}")]
-    Layout(String),
-}
+use crate::{
+    KernelError,
+    arch::{self, ArchInfo, Entry},
+};
 
 /// Least length of a section whose end is recorded with its stack, in nanoseconds. Shorter sections
 /// explain no latency, and there are hundreds of thousands of them a second.

@@ -26,6 +26,7 @@ mod graph;
 #[cfg(test)]
 mod hostile;
 mod kernel;
+mod kernel_error;
 mod lanes;
 mod lengths;
 mod long_section;
@@ -68,7 +69,8 @@ pub use explain::{Window, closed_timeline, timelines, wakeups, worst};
 pub use export::{ExportError, ftrace_text, perfetto};
 pub use findings::{FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, findings};
 pub use graph::function_graph;
-pub use kernel::{Kernel, KernelError, LAYOUT_FORMAT, Layout, Point, Tracepoint};
+pub use kernel::{Kernel, LAYOUT_FORMAT, Layout, Point, Tracepoint};
+pub use kernel_error::KernelError;
 pub use lanes::{
     CpuLane, Instant, InstantKind, LANES_FORMAT, LaneState, Lanes, LeftOut, Section, Stretch,
     ThreadLane, lanes,

@@ -21,12 +21,10 @@ A file that is missing, and a key that is misspelt.
 
 An architecture that is not known: the sentence names the key, its value and the values that are known.
 
-  $ for arch in riscv64 arm64; do
-  >     sed "s/^\[workload/[machine]\narch = \"$arch\"\n\n&/" small.toml > $arch.toml
-  >     printf 'format = 1\nname = "x"\narch = "%s"\nend = "1s"\n[thread.a]\nsteps = ["yield"]\n' $arch > play-$arch.toml
-  > done
+  $ sed "s/^\[workload/[machine]\narch = \"riscv64\"\n\n&/" small.toml > riscv64.toml
+  $ printf 'format = 1\nname = "x"\narch = "riscv64"\nend = "1s"\n[thread.a]\nsteps = ["yield"]\n' > play-riscv64.toml
   $ preemptlab run -n riscv64.toml
-    × `arch = "riscv64"` is not known; the known architectures are "amd64"
+    × `arch = "riscv64"` is not known; the known architectures are "amd64", "arm64"
       ╭─[riscv64.toml:9:8]
     8 │ [machine]
     9 │ arch = "riscv64"
@@ -36,19 +34,8 @@ An architecture that is not known: the sentence names the key, its value and the
       ╰────
     help: for example: arch = "amd64"
   [2]
-  $ preemptlab run -n arm64.toml
-    × `arch = "arm64"` is not known; the known architectures are "amd64"
-      ╭─[arm64.toml:9:8]
-    8 │ [machine]
-    9 │ arch = "arm64"
-      ·        ───┬───
-      ·           ╰── here
-   10 │
-      ╰────
-    help: for example: arch = "amd64"
-  [2]
   $ preemptlab run play-riscv64.toml
-    × `arch = "riscv64"` is not known; the known architectures are "amd64"
+    × `arch = "riscv64"` is not known; the known architectures are "amd64", "arm64"
      ╭─[play-riscv64.toml:3:8]
    2 │ name = "x"
    3 │ arch = "riscv64"
@@ -56,18 +43,7 @@ An architecture that is not known: the sentence names the key, its value and the
      ·            ╰── here
    4 │ end = "1s"
      ╰────
-    help: leave it out: every scenario plays on every architecture
-  [2]
-  $ preemptlab run play-arm64.toml
-    × `arch = "arm64"` is not known; the known architectures are "amd64"
-     ╭─[play-arm64.toml:3:8]
-   2 │ name = "x"
-   3 │ arch = "arm64"
-     ·        ───┬───
-     ·           ╰── here
-   4 │ end = "1s"
-     ╰────
-    help: leave it out: every scenario plays on every architecture
+    help: leave it out: scenarios are played on amd64
   [2]
 
 Modes: misspelt, none, and one that is a kernel.

@@ -17,7 +17,7 @@ const KERNEL_THREADS_MAX: usize = 16;
 /// Returns the architecture of the guest.
 pub(super) fn arch(node: &Node<'_>) -> Result<Arch, Refusal> {
     fields::text(node)?.parse().map_err(|error: ParseArchError| {
-        let help = "leave it out: every scenario plays on every architecture";
+        let help = "leave it out: scenarios are played on amd64";
         Refusal::new(node.span(), error.to_string(), help)
     })
 }

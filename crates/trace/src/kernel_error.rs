@@ -1,0 +1,21 @@
+use preemptlab_symbols::{SymbolError, TypesError};
+
+/// Reason why a kernel cannot be traced.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KernelError {
+    /// The kernel lacks a function, a variable or a member.
+    #[error("this kernel cannot be traced: it has no {0}")]
+    Lacks(String),
+    /// The kernel's symbols cannot be read.
+    #[error("the kernel's /proc/kallsyms cannot be used: {0}")]
+    Symbols(#[from] SymbolError),
+    /// The kernel's types cannot be read.
+    #[error("the kernel's types cannot be used: {0}")]
+    Types(#[from] TypesError),
+    /// No guest of this architecture is traced.
+    #[error("guests of {0} are not traced yet")]
+    Arch(&'static str),
+    /// A stored layout is damaged.
+    #[error("the kernel's layout {0}")]
+    Layout(String),
+}
