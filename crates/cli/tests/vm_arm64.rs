@@ -91,9 +91,8 @@ fn what_guests_of_arm64_lack_is_said() {
     refused(&of("arm64"), "it is a kernel of amd64, and the guest is of arm64");
     fs::write(desk.path("vmlinuz"), [0x1f, 0x8b, 8, 0]).unwrap();
     refused(&of("arm64"), "it is a compressed kernel: gzip");
-    desk.write(
-        "topology.toml",
-        &format!("{EXPERIMENT}[machine]\narch = \"arm64\"\n[machine.topology]\nsockets = 1\n"),
-    );
+    let two = EXPERIMENT.replace("cpus = [1, 2]", "cpus = [2]");
+    let machine = "[machine]\narch = \"arm64\"\n[machine.topology]\nsockets = 2\n";
+    desk.write("topology.toml", &format!("{two}{machine}"));
     refused(&["run", "topology.toml"], "a guest of arm64 has no topology yet");
 }
