@@ -23,7 +23,7 @@ static SPUN: AtomicBool = AtomicBool::new(false);
 /// QEMU's helpers, in the order of [`Guest::spin_helpers`].
 static HELPERS: [AtomicPtr<c_void>; 2] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
 
-/// What stands before each helper.
+/// The function that stands before each helper.
 const BEFORE: [extern "C" fn(); 2] = [spins::<0>, spins::<8>];
 
 /// Stands before the helper at an offset of [`HELPERS`], in bytes. It jumps there, because the helper looks from where

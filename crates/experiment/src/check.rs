@@ -1,4 +1,4 @@
-//! What an experiment that is well-formed must be to be run.
+//! The rules that a well-formed experiment must keep to be run.
 
 use preemptlab_model::{Profile, Topology, counted};
 use preemptlab_protocol::caches::Distance;

@@ -1,4 +1,4 @@
-//! What depends on the processor: the program's start, how system calls are made, and port I/O, where there is such.
+//! The parts that depend on the processor: a program's start, system calls, and port I/O where there is such.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
