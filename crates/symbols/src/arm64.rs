@@ -2,7 +2,7 @@
 
 use crate::{
     ImageError, TypesError,
-    header::{is_arm64_image, is_bzimage},
+    header::{is_arm64_image, is_bzimage, is_zboot},
 };
 
 /// The beginning of the kernel's banner (`linux_banner`, init/version.c); the release follows.
@@ -23,10 +23,7 @@ pub fn arm64_release_of(image: &[u8]) -> Result<String, ImageError> {
     if !is_arm64_image(image) {
         return Err(match image {
             _ if is_bzimage(image) => ImageError::OfAmd64,
-            // drivers/firmware/efi/libstub/zboot-header.S
-            [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => {
-                ImageError::Compressed("an EFI program (zboot)")
-            }
+            _ if is_zboot(image) => ImageError::Compressed("an EFI program (zboot)"),
             [0x1f, 0x8b, ..] => ImageError::Compressed("gzip"),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => ImageError::Compressed("xz"),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => ImageError::Compressed("zstd"),

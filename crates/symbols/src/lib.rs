@@ -39,6 +39,7 @@ mod types;
 pub use arm64::arm64_release_of;
 pub use bzimage::bzimage_release_of;
 pub use error::{ImageError, SymbolError, TypesError};
+pub use header::{is_arm64_image, is_bzimage, is_zboot};
 pub use kallsyms::Symbols;
 pub use located::{Located, function};
 pub use types::{Member, Types};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use preemptlab_model::{Arch, Digest, Package, is_release};
-use preemptlab_symbols::ImageError;
+use preemptlab_symbols::{ImageError, is_arm64_image, is_bzimage, is_zboot};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -385,12 +385,9 @@ fn kind_of(image: &[u8]) -> String {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => "compressed by xz as a whole",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "compressed by zstd as a whole",
         [0x7f, b'E', b'L', b'F', ..] => "an ELF file",
-        // drivers/firmware/efi/libstub/zboot-header.S
-        [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => "a compressed EFI program (zboot)",
-        // Documentation/arch/arm64/booting.rst
-        _ if image.get(0x38..0x3c) == Some(b"ARM\x64") => "an image for arm64",
-        // Documentation/arch/x86/boot.rst
-        _ if image.get(0x202..0x206) == Some(b"HdrS") => "an image for amd64",
+        _ if is_zboot(image) => "a compressed EFI program (zboot)",
+        _ if is_arm64_image(image) => "an image for arm64",
+        _ if is_bzimage(image) => "an image for amd64",
         [b'M', b'Z', ..] => "another EFI program",
         [] => "empty",
         _ => "of an unknown kind",
