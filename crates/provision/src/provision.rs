@@ -243,7 +243,7 @@ impl<'a> Provision<'a> {
                 kmod::from_tree(source, release, tree, (store, &lock), on_event)
             }
             Headers::Package { name, assumed } => {
-                self.supplies.ask_for_host(|distribution, lock| {
+                self.supplies.ask(Arch::HOST, |distribution, lock| {
                     let headers = (name.as_str(), assumed.as_str());
                     kmod::from_package(
                         source,
@@ -285,7 +285,7 @@ impl<'a> Provision<'a> {
             BuiltWith::Here(tools) => tools.clone(),
             with => self
                 .supplies
-                .with_host(&lock, |distribution| with.tools(distribution, here, on_event))?,
+                .with(Arch::HOST, &lock, |distribution| with.tools(distribution, here, on_event))?,
         };
         kmod::from_kit(source, release, (kit, &tools), here, on_event)
     }
@@ -332,7 +332,7 @@ impl<'a> Provision<'a> {
             }
             ModuleSource::Package { candidate, builtin } => {
                 let Supplies { store, on_event, .. } = &self.supplies;
-                let folder = self.supplies.ask_for_guest(|distribution, lock| {
+                let folder = self.supplies.ask(self.supplies.arch, |distribution, lock| {
                     modules::unpacked(distribution, store, lock, candidate, on_event)
                 })?;
                 modules::load(&folder, builtin, names, Origin::Package(&candidate.package))
@@ -351,7 +351,7 @@ impl<'a> Provision<'a> {
     /// [`KernelError`] when Debian has nothing to show; a configuration that cannot be read is part
     /// of its row.
     pub fn offered(&self) -> Result<Vec<Offer>, KernelError> {
-        let mut offers = self.supplies.ask_for_guest(|distribution, _| {
+        let mut offers = self.supplies.ask(self.supplies.arch, |distribution, _| {
             kernel::offered(distribution, &self.supplies.store, self.supplies.on_event)
         })?;
         self.each_other(|of| {
@@ -420,7 +420,7 @@ impl<'a> Provision<'a> {
         }
         let Supplies { store, on_event, .. } = &self.supplies;
         self.supplies
-            .ask_for_host(|distribution, lock| qemu::debian(distribution, store, lock, on_event))
+            .ask(Arch::HOST, |distribution, lock| qemu::debian(distribution, store, lock, on_event))
     }
 
     /// Returns the QEMU that consists of exactly these packages, as a recording names them.
@@ -433,12 +433,12 @@ impl<'a> Provision<'a> {
         if let Some(qemu) = qemu::in_store(store, packages, self.supplies.guest())? {
             return Ok(qemu);
         }
-        self.supplies.ask_for_host(|distribution, lock| {
+        self.supplies.ask(Arch::HOST, |distribution, lock| {
             qemu::unpacked(distribution, store, lock, &distribution.exact(packages)?, on_event)
         })
     }
 
-    /// Returns exactly these packages, as a recording names them, each with its file in the store.
+    /// Returns exactly these packages of guests, as a recording names them, each with its file in the store.
     ///
     /// # Errors
     ///
@@ -447,11 +447,14 @@ impl<'a> Provision<'a> {
         &self,
         packages: &[Package],
     ) -> Result<Vec<(Package, PathBuf)>, AptError> {
+        self.exact(self.supplies.arch, packages)
+    }
+
+    fn exact(&self, of: Arch, packages: &[Package]) -> Result<Vec<(Package, PathBuf)>, AptError> {
         let file = |package: &Package| self.supplies.store.package(package.sha256);
         if !packages.iter().all(|package| file(package).exists()) {
-            self.supplies.ask_for_guest(|distribution, _| {
-                distribution.fetch(&distribution.exact(packages)?)
-            })?;
+            self.supplies
+                .ask(of, |distribution, _| distribution.fetch(&distribution.exact(packages)?))?;
         }
         Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
     }
@@ -471,7 +474,7 @@ impl<'a> Provision<'a> {
         recording: Vec<(String, PathBuf)>,
     ) -> Result<capsule::Contents, CapsuleError> {
         let Supplies { store, on_event, .. } = &self.supplies;
-        self.packages_exact(&needs.qemu)?;
+        self.exact(Arch::HOST, &needs.qemu)?;
         let others = self.packages_exact(others)?;
         capsule::Contents::collect(store, needs, recording, &others, own, on_event)
     }
@@ -487,7 +490,7 @@ impl<'a> Provision<'a> {
         names: &[&str],
         assumed: &[&str],
     ) -> Result<Vec<(Package, PathBuf)>, AptError> {
-        self.supplies.ask_for_guest(|distribution, _| {
+        self.supplies.ask(self.supplies.arch, |distribution, _| {
             let candidates = distribution.closure(names, assumed)?;
             let paths = distribution.fetch(&candidates)?;
             Ok(candidates.into_iter().map(|candidate| candidate.package).zip(paths).collect())

@@ -94,36 +94,19 @@ impl<'a> Supplies<'a> {
         }
     }
 
-    /// Locks the store, and gives the distribution's packages for this machine to a function while it is locked: QEMU,
-    /// compilers, sources.
-    pub(crate) fn ask_for_host<T, E: From<AptError> + From<StoreError>>(
+    /// Locks the store, and gives the distribution's packages for an architecture to a function while it is locked: QEMU,
+    /// compilers and sources are this machine's, kernels, modules and programs the guests'.
+    pub(crate) fn ask<T, E: From<AptError> + From<StoreError>>(
         &self,
+        of: Arch,
         work: impl FnOnce(&dyn Distribution, &StoreLock) -> Result<T, E>,
     ) -> Result<T, E> {
         let lock = self.lock()?;
-        self.with(Arch::HOST, &lock, |packages| work(packages, &lock))
+        self.with(of, &lock, |packages| work(packages, &lock))
     }
 
-    /// Locks the store, and gives the distribution's packages for guests to a function while it is locked: kernels,
-    /// modules, programs.
-    pub(crate) fn ask_for_guest<T, E: From<AptError> + From<StoreError>>(
-        &self,
-        work: impl FnOnce(&dyn Distribution, &StoreLock) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let lock = self.lock()?;
-        self.with(self.arch, &lock, |packages| work(packages, &lock))
-    }
-
-    /// Gives the distribution's packages for this machine to a function while the store is locked.
-    pub(crate) fn with_host<T, E: From<AptError>>(
-        &self,
-        lock: &StoreLock,
-        work: impl FnOnce(&dyn Distribution) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.with(Arch::HOST, lock, work)
-    }
-
-    fn with<T, E: From<AptError>>(
+    /// Gives the distribution's packages for an architecture to a function while the store is locked.
+    pub(crate) fn with<T, E: From<AptError>>(
         &self,
         of: Arch,
         lock: &StoreLock,

@@ -31,8 +31,9 @@ pub(super) struct Packaged<'a> {
 
 impl KernelSource for Packaged<'_> {
     fn resolve(&self, supplies: &Supplies<'_>) -> Result<ProvisionedKernel, KernelError> {
-        supplies
-            .ask_for_guest(|packages, _| self.brought(packages, &supplies.store, supplies.on_event))
+        supplies.ask(supplies.arch, |packages, _| {
+            self.brought(packages, &supplies.store, supplies.on_event)
+        })
     }
 
     fn pin(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use preemptlab_model::{ConfigBase, Configured, Kernel, KernelRef, Package, Symbols};
+use preemptlab_model::{Arch, ConfigBase, Configured, Kernel, KernelRef, Package, Symbols};
 
 use super::provisioned::{
     KernelError, KernelSource, ProvisionedKernel, keep_image, kit_of, read_base, read_bounded,
@@ -47,8 +47,8 @@ impl KernelSource for FromSource<'_> {
         let Supplies { store, on_event, .. } = supplies;
         let lock = supplies.lock()?;
         let recipe = self.recipe(supplies, &lock, Some(&built.packages))?;
-        let programs =
-            supplies.with_host(&lock, |debian| recipe.fetch(debian, store, &lock, on_event))?;
+        let programs = supplies
+            .with(Arch::HOST, &lock, |debian| recipe.fetch(debian, store, &lock, on_event))?;
         drop(lock);
         Ok(recipe.build_kit(store, &programs, on_event)?)
     }
@@ -85,7 +85,7 @@ impl FromSource<'_> {
             configured: self.configured,
             base: base.as_deref(),
         };
-        supplies.with_host(lock, |debian| Recipe::find(debian, &wanted, exactly))
+        supplies.with(Arch::HOST, lock, |debian| Recipe::find(debian, &wanted, exactly))
     }
 
     /// Builds it from the newest packages or from exactly these, unless the store has it. The store's
@@ -102,8 +102,8 @@ impl FromSource<'_> {
             if !supplies.builds {
                 return Err(KbuildError::NotBuilt.into());
             }
-            let programs =
-                supplies.with_host(&lock, |debian| recipe.fetch(debian, store, &lock, on_event))?;
+            let programs = supplies
+                .with(Arch::HOST, &lock, |debian| recipe.fetch(debian, store, &lock, on_event))?;
             drop(lock);
             let keep = |image: &[u8]| {
                 let _lock = supplies.lock()?;

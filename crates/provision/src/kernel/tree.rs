@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use preemptlab_model::{
-    ConfigBase, Configured, Digest, Flavour, Kernel, KernelRef, KernelSource as Source, Package,
+    Arch, ConfigBase, Configured, Digest, Flavour, Kernel, KernelRef, KernelSource as Source,
+    Package,
 };
 
 use super::provisioned::{
@@ -216,7 +217,7 @@ impl OwnTree<'_> {
             ConfigBase::Lab | ConfigBase::File(_) => Flavour::Generic,
         };
         let lock = supplies.lock()?;
-        supplies.with_host(&lock, |debian| {
+        supplies.with(Arch::HOST, &lock, |debian| {
             let mut recorded = exactly.filter(|packages| !packages.is_empty());
             let mut tools = None;
             let config = match recorded.take() {
