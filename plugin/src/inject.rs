@@ -8,7 +8,7 @@ use std::{
 use preemptlab_protocol::trace::Inject;
 
 use crate::{
-    arch,
+    arch::Processor,
     clock::{Clock, symbol},
     qemu::Guest,
 };
@@ -29,6 +29,7 @@ type Property = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_voi
 
 /// Writes memory and messages as a debugger and a device would.
 pub struct Injector {
+    processor: &'static dyn Processor,
     /// The next one last.
     left: Vec<Inject>,
     get_cpu: GetCpu,
@@ -43,11 +44,15 @@ impl Injector {
     /// # Errors
     ///
     /// When this QEMU does not export it.
-    pub fn new(mut injects: Vec<Inject>) -> Result<Self, String> {
+    pub fn new(
+        processor: &'static dyn Processor,
+        mut injects: Vec<Inject>,
+    ) -> Result<Self, String> {
         injects.sort_by_key(|inject| std::cmp::Reverse(inject.at_ns));
         // SAFETY: the symbols have these types.
         unsafe {
             Ok(Self {
+                processor,
                 left: injects,
                 get_cpu: std::mem::transmute::<*mut c_void, GetCpu>(symbol(c"qemu_get_cpu")?),
                 memory: std::mem::transmute::<*mut c_void, Virtual>(symbol(
@@ -93,8 +98,9 @@ impl Injector {
             }
             let mut message = inject.message.to_le_bytes();
             let len = message.len() as u64;
-            let id = (self.property)(cpu, arch::PROCESSOR_ID.as_ptr(), ptr::null_mut());
-            let message_address = arch::message_address(inject.message_address, id);
+            let property = self.processor.processor_id();
+            let id = (self.property)(cpu, property.as_ptr(), ptr::null_mut());
+            let message_address = self.processor.message_address(inject.message_address, id);
             clock.as_device(|| {
                 (self.devices)(message_address, message.as_mut_ptr().cast(), len, true);
             });

@@ -35,6 +35,7 @@ use preemptlab_protocol::{
 use serde::de::DeserializeOwned;
 
 use crate::{
+    arch::Processor,
     caches::Caches,
     clock::Clock,
     complaint::{complain, fail},
@@ -56,7 +57,7 @@ struct Shared(UnsafeCell<State>);
 
 enum State {
     /// Before the first CPU started.
-    Asked(Option<Box<Asked>>),
+    Asked(Option<Box<(Asked, Machine)>>),
     Running(Box<Running>),
 }
 
@@ -71,6 +72,12 @@ struct Asked {
     trace: Option<(TraceProgram, File)>,
     /// Where to count instructions.
     counts: Option<File>,
+}
+
+/// The guest's machine.
+#[derive(Clone, Copy)]
+struct Machine {
+    processor: &'static dyn Processor,
     has_several_cpus: bool,
 }
 
@@ -108,15 +115,20 @@ pub unsafe extern "C" fn qemu_plugin_install(
         let target = CStr::from_ptr((*info).target_name);
         (target, (*info).cpus > 1, arguments.collect::<Vec<_>>())
     };
-    if target.to_bytes() != b"x86_64" {
-        complain("only x86_64 guests have prices and traces");
+    let Some(processor) = arch::of(target.to_bytes()) else {
+        complain("only guests of x86_64 and aarch64 have traces");
         return 1;
-    }
+    };
+    let has_prices = target.to_bytes() == b"x86_64";
     match ask(&arguments) {
+        Ok(asked) if !has_prices && (asked.prices.is_some() || asked.counts.is_some()) => {
+            complain("only x86_64 guests have prices");
+            1
+        }
         Ok(asked) => {
-            let asked = Asked { has_several_cpus, ..asked };
+            let machine = Machine { processor, has_several_cpus };
             // SAFETY: nothing else runs yet.
-            unsafe { *SHARED.0.get() = State::Asked(Some(Box::new(asked))) };
+            unsafe { *SHARED.0.get() = State::Asked(Some(Box::new((asked, machine)))) };
             qemu::register(id, cpu_started, translated, ends);
             0
         }
@@ -172,26 +184,28 @@ extern "C" fn cpu_started(_: PluginId, _: c_uint) {
     let state = unsafe { &mut *SHARED.0.get() };
     let State::Asked(asked) = state else { return };
     let Some(asked) = asked.take() else { return };
-    match start(*asked) {
+    let (asked, machine) = *asked;
+    match start(asked, machine) {
         Ok(running) => *state = State::Running(Box::new(running)),
         Err(reason) => fail(&reason),
     }
 }
 
-fn start(asked: Asked) -> Result<Running, String> {
+fn start(asked: Asked, machine: Machine) -> Result<Running, String> {
+    let Machine { processor, has_several_cpus } = machine;
     let clock = Clock::find()?;
-    let guest = |registers: &[&str]| {
+    let guest = |registers: &[Register]| {
         Guest::new(registers).ok_or("this QEMU does not name the guest's registers")
     };
     let tracer = asked.trace.map(|(program, file)| {
-        let guest = guest(&Register::ALL.map(Register::name))?;
-        let format = if asked.has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
-        Tracer::new(program, guest, Output::new(file, format))
+        let guest = guest(processor.registers())?;
+        let format = if has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
+        Tracer::new(processor, program, guest, Output::new(file, format))
     });
     let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
-    let memory = asked.caches.map(|sizes| {
-        Memory::new(Caches::new(sizes, asked.groups), guest(&Register::ALL.map(Register::name))?)
-    });
+    let memory = asked
+        .caches
+        .map(|sizes| Memory::new(Caches::new(sizes, asked.groups), guest(processor.registers())?));
     let counter = asked.counts.map(|out| Ok::<_, String>(Counter::new(guest(&[])?, out)));
     let (tracer, counter) = (tracer.transpose()?, counter.transpose()?);
     let (meter, memory) = (meter.transpose()?, memory.transpose()?);

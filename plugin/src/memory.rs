@@ -145,8 +145,9 @@ impl Memory {
     /// Takes note of an instruction that changes what addresses mean.
     pub fn remaps(&mut self, how: u64) {
         match usize::try_from(how) {
-            Ok(register) if register < Register::ALL.len() => {
-                self.caches.switch(self.guest.register(register) & 0xf_ffff_ffff_f000);
+            Ok(register) if register < Register::X86_64.len() => {
+                let value = self.guest.register(Register::X86_64[register]);
+                self.caches.switch(value & 0xf_ffff_ffff_f000);
             }
             _ if how == ALL => self.caches.clear_translations(),
             _ => Caches::forget_addresses(),
@@ -176,7 +177,7 @@ pub fn is_recent(address: u64, is_write: bool) -> bool {
 }
 
 /// The number of [`Remaps::All`], behind those of registers.
-const ALL: u64 = Register::ALL.len() as u64;
+const ALL: u64 = Register::X86_64.len() as u64;
 
 fn pack(remaps: Remaps) -> u64 {
     match remaps {

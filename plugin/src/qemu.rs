@@ -7,6 +7,8 @@ use std::{
     sync::atomic::AtomicU64,
 };
 
+use preemptlab_protocol::trace::Register;
+
 /// The version of the interface that this plugin was written for: `qemu_plugin_read_memory_vaddr`
 /// came with it (QEMU 9.2 and later).
 pub const VERSION: c_int = 4;
@@ -323,38 +325,39 @@ impl Scoreboard {
 /// Reads the guest's registers and memory, from within a callback.
 pub struct Guest {
     buffer: *mut ByteArray,
-    registers: Vec<*mut c_void>,
+    /// By the numbers of registers; those that are read have one.
+    registers: [Option<*mut c_void>; Register::COUNT],
 }
 
 impl Guest {
-    /// Finds the registers by their names. To be called on a CPU's thread.
-    pub fn new(names: &[&str]) -> Option<Self> {
+    /// Finds some registers. To be called on a CPU's thread.
+    pub fn new(registers: &[Register]) -> Option<Self> {
+        let mut handles = [None; Register::COUNT];
         // SAFETY: QEMU gives an array of descriptors with static names, which is ours to free.
         unsafe {
             let array = qemu_plugin_get_registers();
             let descriptors: &[RegisterDescriptor] =
                 std::slice::from_raw_parts((*array).data.cast(), (*array).len as usize);
-            let registers: Option<Vec<_>> = names
-                .iter()
-                .map(|name| {
-                    let named = |descriptor: &&RegisterDescriptor| {
-                        CStr::from_ptr(descriptor.name).to_bytes() == name.as_bytes()
-                    };
-                    descriptors.iter().find(named).map(|descriptor| descriptor.handle)
-                })
-                .collect();
+            let all_are_found = registers.iter().all(|register| {
+                let named = |descriptor: &&RegisterDescriptor| {
+                    CStr::from_ptr(descriptor.name).to_bytes() == register.name().as_bytes()
+                };
+                let handle = descriptors.iter().find(named).map(|found| found.handle);
+                handles[*register as usize] = handle;
+                handle.is_some()
+            });
             g_array_free(array, 1);
-            Some(Self { buffer: g_byte_array_new(), registers: registers? })
+            all_are_found.then(|| Self { buffer: g_byte_array_new(), registers: handles })
         }
     }
 
-    /// A register of 64 bits, by its place in the names; 0 when QEMU does not give it.
-    pub fn register(&self, index: usize) -> u64 {
-        let Some(handle) = self.registers.get(index) else { return 0 };
+    /// A register of 64 bits; 0 when it was not asked for.
+    pub fn register(&self, register: Register) -> u64 {
+        let Some(handle) = self.registers[register as usize] else { return 0 };
         // SAFETY: the handle came from QEMU, and GLib grows the buffer as needed.
         unsafe {
             g_byte_array_set_size(self.buffer, 0);
-            qemu_plugin_read_register(*handle, self.buffer);
+            qemu_plugin_read_register(handle, self.buffer);
             self.word()
         }
     }

@@ -7,12 +7,12 @@ use std::{
 };
 
 use preemptlab_protocol::trace::{
-    Operand, Probe, Register, TraceProgram,
+    Only, Operand, Probe, TraceProgram,
     stream::{COMM_BYTES, CPU, END, FIRST_EVENT, SITE, STACK, SiteKind, TASK},
 };
 
 use crate::{
-    arch::{self, Effect, KERNEL_START},
+    arch::{Effect, Processor},
     clock::Clock,
     inject::Injector,
     output::Output,
@@ -23,21 +23,17 @@ use crate::{
 /// `PREEMPT_NEED_RESCHED` (include/linux/preempt.h).
 const COUNT_MASK: u32 = 0x7fff_ffff;
 
-/// Words of a stack that are recorded; callers of a lock's function are among the first few.
-const STACK_WORDS: usize = 24;
-
-/// Where the kernel's and its modules' code may begin (`__START_KERNEL_map`,
-/// Documentation/arch/x86/x86_64/mm.rst).
-const CODE_START: u64 = 0xffff_ffff_8000_0000;
-
 /// The tracer of one machine. Under `-icount` every CPU runs on one thread.
 pub struct Tracer {
+    processor: &'static dyn Processor,
     /// Shared, so that a probe can be read while the rest of the tracer changes.
     program: Rc<TraceProgram>,
-    probes: HashMap<u64, u32>,
+    /// By address, in their order.
+    probes: HashMap<u64, Vec<u32>>,
     functions: HashSet<u64>,
     sites: Vec<Site>,
-    known: HashMap<(u64, u64), u32>,
+    /// The numbers of sites by their addresses and kinds.
+    known: HashMap<(u64, (u64, u64)), u32>,
     announced: u64,
     places: Vec<Place>,
     guest: Guest,
@@ -84,13 +80,22 @@ impl Tracer {
     /// # Errors
     ///
     /// When this QEMU does not offer that.
-    pub fn new(mut program: TraceProgram, guest: Guest, output: Output) -> Result<Self, String> {
+    pub fn new(
+        processor: &'static dyn Processor,
+        mut program: TraceProgram,
+        guest: Guest,
+        output: Output,
+    ) -> Result<Self, String> {
         let injects = std::mem::take(&mut program.inject);
-        let injector = (!injects.is_empty()).then(|| Injector::new(injects)).transpose()?;
-        let addresses = program.probes.iter().map(|probe| probe.address);
-        let probes = addresses.zip(0..).collect();
+        let injector =
+            (!injects.is_empty()).then(|| Injector::new(processor, injects)).transpose()?;
+        let mut probes: HashMap<u64, Vec<u32>> = HashMap::new();
+        for (probe, number) in program.probes.iter().zip(0..) {
+            probes.entry(probe.address).or_default().push(number);
+        }
         let functions = program.zoom.as_ref().map(|zoom| zoom.functions.iter().copied().collect());
         Ok(Self {
+            processor,
             probes,
             functions: functions.unwrap_or_default(),
             program: Rc::new(program),
@@ -111,17 +116,18 @@ impl Tracer {
     /// Asks for a callback before each instruction of a block at which there is something to record.
     /// `left` is what the block's instructions take from each one to the end, in 1/256 counts.
     pub fn translate(&mut self, block: &Translation, left: &[u64], callback: InstructionCallback) {
-        if block.address() < KERNEL_START {
+        if block.address() < self.processor.kernel_start() {
             return;
         }
         for (index, left) in left.iter().enumerate() {
             let mut bytes = [0; 15];
             let (address, count) = block.instruction(index, &mut bytes);
             let bytes = &bytes[..count];
-            let probe = self.probes.get(&address).map(|probe| SiteKind::Probe(*probe).into());
-            let effect = arch::effect(address, bytes, self.program.preempt_count);
+            let probe = self.probes.get(&address).and_then(|probes| probes.first());
+            let probe = probe.map(|probe| SiteKind::Probe(*probe).into());
+            let effect = self.processor.effect(address, bytes, self.program.preempt_count);
             let call = self.functions.contains(&address).then_some(SiteKind::Enter.into());
-            let is_return = self.records_returns(address) && arch::is_return(bytes);
+            let is_return = self.records_returns(address) && self.processor.is_return(bytes);
             let is_return = is_return.then_some(SiteKind::Return.into());
             for effect in [call, probe, effect, is_return].into_iter().flatten() {
                 let place = Place { site: self.site(address, effect), left: left.cast_signed() };
@@ -139,7 +145,7 @@ impl Tracer {
 
     fn site(&mut self, address: u64, effect: Effect) -> u32 {
         let number = self.sites.len() as u32;
-        match self.known.entry((address, effect.kind.encode().0)) {
+        match self.known.entry((address, effect.kind.encode())) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
                 unknown.insert(number);
@@ -152,9 +158,13 @@ impl Tracer {
     fn reads_registers(&self, effect: Effect) -> bool {
         match effect.kind {
             SiteKind::Probe(number) => {
-                let Probe { operands, tasks, changes, stack, .. } =
+                let Probe { operands, tasks, changes, stack, only, .. } =
                     &self.program.probes[number as usize];
-                !operands.is_empty() || !tasks.is_empty() || changes.is_some() || *stack
+                !operands.is_empty()
+                    || !tasks.is_empty()
+                    || changes.is_some()
+                    || *stack
+                    || only.is_some()
             }
             SiteKind::Halt
             | SiteKind::Sysret
@@ -180,15 +190,17 @@ impl Tracer {
         {
             return;
         }
-        let Some(&Site { effect, address, announced }) = self.sites.get(number) else {
+        let Some(&Site { effect, address, .. }) = self.sites.get(number) else {
             return;
         };
         if let Some((base, displacement)) = effect.address
-            && self.guest.register(base as usize).wrapping_add(displacement)
-                != self.program.preempt_count
+            && self.guest.register(base).wrapping_add(displacement)
+                != self.processor.count_address(&self.guest, self.program.preempt_count)
         {
             return;
         }
+        let Some((number, effect)) = self.meant(number, address, effect) else { return };
+        let announced = self.sites[number].announced;
         let kind = effect.kind;
         if let Some(injector) = &mut self.injector {
             // SAFETY: this is the callback of an instruction on this CPU.
@@ -201,6 +213,23 @@ impl Tracer {
         let now_ns = now_ns.max(self.followed().last_ns);
         self.tell(FIRST_EVENT + announced, now_ns, effect);
         self.output.flush_if_full();
+    }
+
+    /// The site and effect of the first probe at an address whose condition holds; other effects have none.
+    fn meant(&mut self, site: usize, address: u64, effect: Effect) -> Option<(usize, Effect)> {
+        let SiteKind::Probe(first) = effect.kind else { return Some((site, effect)) };
+        let holds = |only: &Option<Only>| {
+            only.as_ref().is_none_or(|only| only.holds(self.guest.register(only.register)))
+        };
+        let probes = self.probes.get(&address)?;
+        let of = |number: &&u32| holds(&self.program.probes[**number as usize].only);
+        match *probes.iter().find(of)? {
+            number if number == first => Some((site, effect)),
+            number => {
+                let effect = SiteKind::Probe(number).into();
+                Some((self.site(address, effect) as usize, effect))
+            }
+        }
     }
 
     /// Records that time was stolen from a CPU, from one time until another.
@@ -234,14 +263,16 @@ impl Tracer {
         let kind = effect.kind;
         match kind {
             SiteKind::Probe(probe) => self.probe(tag, now_ns, probe as usize),
-            SiteKind::PreemptAddValue | SiteKind::PreemptSubValue => {
-                let amount = effect.amount;
-                let value = amount.map_or(0, |register| self.guest.register(register as usize));
+            SiteKind::PreemptAddValue | SiteKind::PreemptSubValue | SiteKind::PreemptSetValue => {
+                let value =
+                    effect.amount.map_or(0, |register| self.guest.register(register)) as u32;
                 self.event(tag, now_ns);
-                self.output.number(value & u64::from(u32::MAX));
-                let value = value as u32;
-                let by =
-                    if kind == SiteKind::PreemptAddValue { value } else { value.wrapping_neg() };
+                self.output.number(value.into());
+                let by = match kind {
+                    SiteKind::PreemptAddValue => value,
+                    SiteKind::PreemptSubValue => value.wrapping_neg(),
+                    _ => value.wrapping_sub(self.sections().preempt_count),
+                };
                 self.count_preemption(now_ns, by);
             }
             SiteKind::PreemptAdd(number) => {
@@ -256,9 +287,8 @@ impl Tracer {
                 self.event(tag, now_ns);
                 self.irqs_on(now_ns);
             }
-            SiteKind::Popf => {
-                let flags = self.stack_word(0);
-                let is_on = flags & 1 << 9 != 0;
+            SiteKind::FlagsRestore => {
+                let is_on = self.processor.restores_irqs(&self.guest, effect);
                 self.event(tag, now_ns);
                 self.output.number(is_on.into());
                 if is_on {
@@ -267,9 +297,8 @@ impl Tracer {
                     self.sections().irqs_off_since_ns.get_or_insert(now_ns);
                 }
             }
-            SiteKind::Iret => {
-                // The frame: ip, cs, flags, sp, ss.
-                let is_user = self.stack_word(1) & 3 == 3;
+            SiteKind::ExceptionReturn => {
+                let is_user = self.processor.returns_to_user(&self.guest);
                 self.event(tag, now_ns);
                 self.output.number(is_user.into());
                 if is_user {
@@ -283,9 +312,14 @@ impl Tracer {
                 self.returned_to_user();
             }
             SiteKind::Enter | SiteKind::Return => {
-                let stack = self.guest.register(Register::Rsp as usize);
+                let stack = self.guest.register(self.processor.stack_pointer());
                 self.event(tag, now_ns);
                 self.output.number(stack);
+            }
+            SiteKind::Halt => {
+                self.event(tag, now_ns);
+                // An interrupt wakes the CPU, whether it is off or not.
+                self.sections().irqs_off_since_ns = None;
             }
             _ => self.event(tag, now_ns),
         }
@@ -310,17 +344,17 @@ impl Tracer {
         let program = Rc::clone(&self.program);
         let Probe { operands, tasks, changes, stack, .. } = &program.probes[number];
         for register in tasks {
-            self.describe(self.guest.register(*register as usize));
+            self.describe(self.guest.register(*register));
         }
         if let Some(register) = changes {
-            self.tasks.remove(&self.guest.register(*register as usize));
+            self.tasks.remove(&self.guest.register(*register));
         }
         self.event(tag, now_ns);
         for operand in operands {
             let value = match *operand {
-                Operand::Register(register) => self.guest.register(register as usize),
+                Operand::Register(register) => self.guest.register(register),
                 Operand::Memory { base, offset, bytes } => {
-                    let base = base.map_or(0, |register| self.guest.register(register as usize));
+                    let base = base.map_or(0, |register| self.guest.register(register));
                     self.guest.memory(base.wrapping_add(offset), bytes.into()).unwrap_or(0)
                 }
             };
@@ -388,22 +422,12 @@ impl Tracer {
         self.stack();
     }
 
-    /// Records the top of the stack; nothing where less of it is mapped.
+    /// Records where the functions at work return to; nothing where the stack is not mapped.
     fn stack(&mut self) {
-        let stack = self.guest.register(Register::Rsp as usize);
-        let Some(bytes) = self.guest.bytes(stack, STACK_WORDS * 8) else { return };
+        let Some(words) = self.processor.stack(&self.guest) else { return };
         self.output.number(STACK);
-        self.output.number(STACK_WORDS as u64);
-        for word in bytes.chunks_exact(8) {
-            let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-            // Only what may be a return address is of use.
-            self.output.number(if word >= CODE_START { word } else { 0 });
-        }
-    }
-
-    fn stack_word(&self, index: u64) -> u64 {
-        let stack = self.guest.register(Register::Rsp as usize);
-        self.guest.memory(stack.wrapping_add(index * 8), 8).unwrap_or(0)
+        self.output.number(words.len() as u64);
+        words.into_iter().for_each(|word| self.output.number(word));
     }
 
     /// Ends the stream.

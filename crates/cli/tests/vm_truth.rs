@@ -161,7 +161,7 @@ fn found(trace: impl Read, kernel: &Kernel) -> Found {
             Some(Item::Task(task)) => machine.describe(task).unwrap(),
             Some(Item::Stack(_)) => {}
             Some(Item::Event(event)) => {
-                if event.site.kind == SiteKind::Iret {
+                if event.site.kind == SiteKind::ExceptionReturn {
                     resumed_ns.insert(event.cpu, event.ns);
                 }
                 last = machine.follow(kernel, &event).map(|ended| (ended, event));

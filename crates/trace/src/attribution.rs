@@ -16,9 +16,10 @@ use crate::{
     cpu::{Ended, Machine, SectionKind, Since},
     decode::{Decoder, Event, Item, TraceError},
     explain::{Window, keep},
-    kernel::{Kernel, Point},
+    kernel::Kernel,
+    point::Point,
     ranking::{Ranked, Ranking},
-    timeline::{blame, callers},
+    timeline::{blame, callers, interrupted_callers},
     virtual_window::VirtualWindow,
     wakeup::{Target, Wakeup, Wakeups},
 };
@@ -162,7 +163,7 @@ impl Attribution {
             matches!(kernel.tracepoint(probe).point, Point::Interrupt | Point::Exception);
         if is_entry
             && let &[address, segment] = event.values()
-            && segment & 3 != 3
+            && !(kernel.arch().is_user)(segment)
             && let Some(function) = kernel.function(address)
         {
             self.meet(event, function);
@@ -185,8 +186,7 @@ impl Attribution {
                 }
                 on_stack
             }
-            // The frame of an interrupt comes first: ip, cs, flags, sp, ss.
-            _ => callers(kernel, words.get(5..).unwrap_or(&[])),
+            _ => interrupted_callers(kernel, words),
         };
         for function in on_stack {
             self.meet(event, &function);

@@ -17,11 +17,7 @@ use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    curve::Curve,
-    decode::Event,
-    kernel::{Kernel, Point},
-    lengths::Lengths,
-    opportunity::Seen,
+    curve::Curve, decode::Event, kernel::Kernel, lengths::Lengths, opportunity::Seen, point::Point,
     wakeup::Wakeup,
 };
 

@@ -17,8 +17,9 @@ use crate::{
     cpu::Machine,
     decode::{Decoder, Event, Item, TraceError},
     explain::Window,
-    kernel::{Kernel, Point},
+    kernel::Kernel,
     opportunity::{Opportunities, Seen},
+    point::Point,
     virtual_window::VirtualWindow,
     wakeup::{Target, Wakeups},
 };

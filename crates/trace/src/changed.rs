@@ -7,8 +7,9 @@ use crate::{
     change::Change,
     cpu::{Cpu, Frame, SectionKind, Since},
     decode::Event,
-    kernel::{Kernel, Point},
+    kernel::Kernel,
     opportunity::{Opportunities, Seen},
+    point::Point,
 };
 
 /// A section at work, of a changed function.
@@ -147,7 +148,7 @@ impl ChangedCpu {
                 Point::Switch => self.met.clear(),
                 _ => {}
             },
-            SiteKind::Iret if depth > 0 => {
+            SiteKind::ExceptionReturn if depth > 0 => {
                 let count = self.met.len();
                 self.met.retain(|met| *met <= depth);
                 return self.met.len() < count;

@@ -347,7 +347,7 @@ mod tests {
             .probe(1_100, "run_timer_softirq", &[])
             .probe(3_100, "rcu_core_si", &[])
             .probe(3_600, "asm_sysvec_apic_timer_interrupt", &[address("rcu_core_si"), 0x10])
-            .event(8_600, SiteKind::Iret, "asm_exit", &[0])
+            .event(8_600, SiteKind::ExceptionReturn, "asm_exit", &[0])
             .event(9_600, SiteKind::PreemptAdd(-0x100), "handle_softirqs", &[])
             .event(9_900, SiteKind::PreemptAdd(1), "irq_enter_rcu", &[])
             .event(19_900, SiteKind::PreemptAdd(-1), "irq_enter_rcu", &[]);

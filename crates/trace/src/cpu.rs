@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     decode::{Event, Task, TraceError},
-    kernel::{Kernel, Point},
+    kernel::Kernel,
+    point::Point,
 };
 
 /// `PREEMPT_NEED_RESCHED` in `preempt_count`, which is not a part of the count.
@@ -37,7 +38,7 @@ pub enum Frame {
     Syscall(u32),
     /// An interrupt or exception, by its probe.
     Entry {
-        /// Number of the probe.
+        /// Number of the probe: of the entry, or of the handler that tells which interrupt it is.
         probe: u32,
         /// The instruction that it came before.
         address: u64,
@@ -271,22 +272,26 @@ impl Machine {
             SiteKind::PreemptSubValue => {
                 return cpu.count(here, (value(0) as u32 as i32).wrapping_neg());
             }
-            SiteKind::PreemptSet(number) => {
-                let count = number as u32 & !NEED_RESCHED;
-                return cpu.count(here, count.wrapping_sub(cpu.preempt_count) as i32);
-            }
+            SiteKind::PreemptSet(number) => return cpu.set_count(here, number as u32),
+            SiteKind::PreemptSetValue => return cpu.set_count(here, value(0) as u32),
             SiteKind::NeedReschedSet => cpu.need_resched = true,
             SiteKind::NeedReschedClear => cpu.need_resched = false,
             SiteKind::IrqsOff => cpu.irqs_off = cpu.irqs_off.or(Some(here)),
             SiteKind::IrqsOn => return cpu.irqs_on(here),
-            SiteKind::Popf if value(0) != 0 => return cpu.irqs_on(here),
-            SiteKind::Popf => cpu.irqs_off = cpu.irqs_off.or(Some(here)),
-            SiteKind::Iret if value(0) == 0 => return cpu.back_to_kernel(here),
-            SiteKind::Iret | SiteKind::Sysret => {
+            SiteKind::FlagsRestore if value(0) != 0 => return cpu.irqs_on(here),
+            SiteKind::FlagsRestore => cpu.irqs_off = cpu.irqs_off.or(Some(here)),
+            SiteKind::ExceptionReturn if value(0) == 0 => return cpu.back_to_kernel(here),
+            SiteKind::ExceptionReturn | SiteKind::Sysret => {
                 self.miscounts += u64::from(cpu.is_synchronized && cpu.preempt_count != 0);
                 return cpu.return_to_user(here);
             }
-            SiteKind::Halt => cpu.is_halted = true,
+            // An interrupt wakes the CPU, whether it is off or not.
+            SiteKind::Halt => {
+                let ended =
+                    cpu.irqs_off.take().map(|since| Ended::of(SectionKind::IrqsOff, since, here));
+                cpu.is_halted = true;
+                return ended;
+            }
             SiteKind::Enter | SiteKind::Stolen => {}
             SiteKind::Return => cpu.stop_waiting(kernel, address),
             SiteKind::Probe(probe) => {
@@ -315,7 +320,7 @@ impl Machine {
                         cpu.irqs_off = Some(here);
                     }
                     Point::Interrupt | Point::Exception => {
-                        let from_user = value(1) & 3 == 3;
+                        let from_user = (kernel.arch().is_user)(value(1));
                         if from_user {
                             cpu.frames.clear();
                         }
@@ -330,6 +335,7 @@ impl Machine {
                         cpu.is_scheduling = false;
                         cpu.irqs_off = Some(here);
                     }
+                    Point::IrqHandler => cpu.handles(probe),
                     Point::Softirq => return cpu.softirq(here, probe),
                     _ => {}
                 }
@@ -415,6 +421,13 @@ impl Cpu {
         self.frames.push(frame);
     }
 
+    /// Takes note of which interrupt is at work, where its entry does not tell.
+    fn handles(&mut self, handler: u32) {
+        if let Some(Frame::Entry { probe, is_exception: false, .. }) = self.frames.last_mut() {
+            *probe = handler;
+        }
+    }
+
     /// Takes note of how long interrupts and softirqs take that come while preemption is off.
     fn nest(&mut self, ns: u64) {
         if self.preempt_off.is_none() {
@@ -430,6 +443,11 @@ impl Cpu {
             }
             _ => {}
         }
+    }
+
+    fn set_count(&mut self, here: Since, count: u32) -> Option<Ended> {
+        let count = count & !NEED_RESCHED;
+        self.count(here, count.wrapping_sub(self.preempt_count) as i32)
     }
 
     fn count(&mut self, here: Since, by: i32) -> Option<Ended> {

@@ -1,7 +1,7 @@
 //! Late wakeups that wait for other tasks, by the scheduler's decision.
 
 use preemptlab_protocol::trace::stream::SiteKind::{
-    Iret, IrqsOff, IrqsOn, NeedReschedClear, NeedReschedSet, Sysret,
+    ExceptionReturn, IrqsOff, IrqsOn, NeedReschedClear, NeedReschedSet, Sysret,
 };
 
 use crate::{
@@ -84,7 +84,7 @@ impl Late {
 
     fn leaves(mut self) -> Self {
         let user = u64::from(self.is_user());
-        self.stream.event(5_200, Iret, "asm_exit", &[user]);
+        self.stream.event(5_200, ExceptionReturn, "asm_exit", &[user]);
         self
     }
 
@@ -204,10 +204,10 @@ fn a_priority_that_has_changed_is_not_judged_by_the_old_one() {
 fn the_handlers_of_devices_are_told_from_the_cpus_own_interrupts() {
     let mut late = Late::new(PRIO, program(120)).expires(true);
     late.stream.probe(5_100, "handle_irq_event", &[]);
-    late.stream.event(5_190, Iret, "asm_exit", &[1]);
+    late.stream.event(5_190, ExceptionReturn, "asm_exit", &[1]);
     late.stream
         .probe(5_195, "asm_common_interrupt", &[0x40_0000, USER_CS])
-        .event(5_290, Iret, "asm_exit", &[1])
+        .event(5_290, ExceptionReturn, "asm_exit", &[1])
         .probe(5_300, "__schedule", &[])
         .event(5_310, IrqsOff, "__schedule", &[])
         .probe(5_320, "__switch_to", &[OTHER, SLEEPER])
@@ -230,7 +230,7 @@ fn the_time_of_other_fair_tasks_timers_is_summed() {
         late.stream
             .task(&task(0xa4, 90, 90, prio, "sleeper"))
             .probe(5_060, "hrtimer_wakeup", &[TIMER, 4_990, 0xa4, 0, 0, 1, 0, 0])
-            .event(5_200, Iret, "asm_exit", &[1])
+            .event(5_200, ExceptionReturn, "asm_exit", &[1])
             .probe(5_300, "__schedule", &[])
             .event(5_310, IrqsOff, "__schedule", &[])
             .probe(5_320, "__switch_to", &[OTHER, SLEEPER])

@@ -4,7 +4,8 @@ use crate::{
     cause::Cause,
     cpu::{Cpu, Frame, Machine},
     decode::{Event, Task},
-    kernel::{FairServer, Kernel, Point},
+    kernel::{FairServer, Kernel},
+    point::Point,
     wakeup::Wakeup,
 };
 

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cpu::{Machine, make_room},
     decode::Event,
-    kernel::{Kernel, Point},
+    kernel::Kernel,
     lengths::Lengths,
+    point::Point,
 };
 
 /// Programs that are told apart, those that are met first. The delays of others are under [`OTHERS`].

@@ -172,6 +172,7 @@ fn changes_count(kind: SiteKind) -> bool {
             | SiteKind::PreemptAddValue
             | SiteKind::PreemptSubValue
             | SiteKind::PreemptSet(_)
+            | SiteKind::PreemptSetValue
     )
 }
 

@@ -7,7 +7,8 @@ use preemptlab_protocol::trace::stream::SiteKind;
 use crate::{
     cpu::{Machine, make_room},
     decode::{Decoder, Event, Item, TraceError},
-    kernel::{Kernel, Point},
+    kernel::Kernel,
+    point::Point,
 };
 
 /// Largest number of lines of a zoom, which is a look at a moment; a longer one is cut here, with a
@@ -131,7 +132,7 @@ fn note(kernel: &Kernel, machine: &Machine, event: &Event) -> Option<String> {
                 _ => return None,
             }
         }
-        SiteKind::Iret => "return from interrupt".to_owned(),
+        SiteKind::ExceptionReturn => "return from interrupt".to_owned(),
         SiteKind::Sysret => "return to user space".to_owned(),
         SiteKind::Halt => "halt".to_owned(),
         _ => return None,

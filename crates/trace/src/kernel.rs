@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     KernelError,
     arch::{self, ArchInfo, Entry},
+    point::Point,
 };
 
 /// Least length of a section whose end is recorded with its stack, in nanoseconds. Shorter sections
@@ -99,56 +100,6 @@ impl HrtimerLayout {
     }
 }
 
-/// Meaning of a probe's event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Point {
-    /// `__switch_to`: values are the `task_struct`s of the previous and the next task.
-    Switch,
-    /// `try_to_wake_up`: the task.
-    Waking,
-    /// `__schedule`: the scheduler has been called.
-    Schedule,
-    /// `resched_curr` and its kin: the current task must give way, lazily if the flag is the lazy
-    /// one.
-    NeedResched {
-        /// Whether the flag is the lazy one.
-        is_lazy: bool,
-    },
-    /// `__cond_resched`: a voluntary preemption point; the address to which it returns, which older traces
-    /// lack.
-    CondResched,
-    /// A system call begins (`entry_SYSCALL_64` on x86): its number.
-    Syscall,
-    /// The entry of an interrupt: the interrupted instruction's address and code segment.
-    Interrupt,
-    /// The entry of an exception, with the same values.
-    Exception,
-    /// `handle_irq_event`: the handlers of a device's interrupt are about to run.
-    DeviceIrq,
-    /// The function of a softirq.
-    Softirq,
-    /// `hrtimer_start_range_ns`: the timer, its time, its slack, its mode, its queue.
-    TimerStart,
-    /// `hrtimer_wakeup`: the timer, its `_softexpires`, the task that it wakes, and the clock:
-    /// `base`, `cycle_last`, `mult`, `shift` and `xtime_nsec` of the timekeeper.
-    TimerExpire,
-    /// `dl_task_timer`: the next period of a deadline task begins, for which it waits. The values are those of
-    /// [`Point::TimerExpire`], with the timer in the place of the task whose part it is.
-    PeriodExpire {
-        /// Offset of the timer in `struct task_struct`.
-        timer_offset: u64,
-    },
-    /// A task is new or has changed, or is about to.
-    TaskChange,
-    /// The scheduler chooses a fair task for the fair server, before real-time tasks.
-    ServerPick,
-    /// A task is about to wait for a lock: the lock's address.
-    LockWait,
-    /// A CPU is about to interrupt others, and may wait for their answers.
-    IpiWait,
-}
-
 /// Meaning of a probe, with the name of its function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -204,7 +155,7 @@ impl Layout {
         has_several_cpus: bool,
     ) -> Result<Self, KernelError> {
         let symbols = parse(&kallsyms)?;
-        let arch = arch::of(arch)?;
+        let arch = arch::of(arch);
         let (tracepoints, probes) = (Vec::new(), Vec::new());
         let mut found = Finder { arch, symbols: &symbols, tracepoints, probes };
         found.all(types)?;
@@ -302,7 +253,7 @@ impl Kernel {
             return broken("names a probe in a way that cannot be");
         }
         let has_fair_server = has_symbol(&kallsyms, FAIR_SERVER_PICK);
-        let (arch, symbols) = (arch::of(arch)?, parse(&kallsyms)?);
+        let (arch, symbols) = (arch::of(arch), parse(&kallsyms)?);
         Ok(Self { arch, symbols, tracepoints, program, hrtimer, has_fair_server })
     }
 
@@ -374,14 +325,15 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn all(&mut self, types: &Types) -> Result<(), KernelError> {
-        let ArchInfo { syscall_entry, syscall_register, return_address, spin_wait, .. } =
-            *self.arch;
+        let ArchInfo { syscall_entry, return_address, spin_wait, .. } = *self.arch;
         let [first, second, ..] = self.arch.arguments;
         let tasks = |registers: &[Register]| registers.to_vec();
         self.required("__switch_to", Point::Switch, &[first, second], tasks(&[first, second]))?;
         self.required("try_to_wake_up", Point::Waking, &[first], tasks(&[first]))?;
         self.required("__schedule", Point::Schedule, &[], vec![])?;
-        self.required(syscall_entry, Point::Syscall, &[syscall_register], vec![])?;
+        if let Some((name, register)) = syscall_entry {
+            self.required(name, Point::Syscall, &[register], vec![])?;
+        }
         self.required("resched_curr", Point::NeedResched { is_lazy: false }, &[], vec![])?;
         self.timer_starts(types)?;
         self.timer_expiry(types)?;
@@ -437,27 +389,39 @@ impl Finder<'_> {
     /// Finds the entry of every interrupt and exception.
     fn interrupts(&mut self) -> Result<(), KernelError> {
         let arch = self.arch;
-        let entries: Vec<(u64, Entry<'_>)> = self
-            .symbols
-            .starting_with(arch.entry_prefix)
-            .filter_map(|(address, symbol)| Some((address, (arch.entry)(symbol)?)))
+        let symbols = self.symbols.starting_with(arch.entry_prefix);
+        let entries: Vec<(u64, Entry<'_>)> = symbols
+            .flat_map(|(address, symbol)| {
+                (arch.entries)(symbol).into_iter().map(move |entry| (address, entry))
+            })
             .collect();
-        if !entries.iter().any(|(_, entry)| entry.name == arch.timer_entry) {
-            return Err(KernelError::Lacks("entry of the timer interrupt".to_owned()));
-        }
-        for (address, entry) in entries {
-            let Entry { name, is_interrupt, .. } = entry;
-            let point = if is_interrupt { Point::Interrupt } else { Point::Exception };
+        for (address, Entry { name, point, operands, only }) in entries {
+            let stack = point == Point::Interrupt;
             self.probes.push(Probe {
                 address,
-                operands: (arch.interrupted)(entry).into(),
+                operands,
                 tasks: vec![],
                 changes: None,
-                stack: is_interrupt,
+                stack,
+                only,
             });
             self.tracepoints.push(Tracepoint { point, name: name.to_owned() });
         }
-        Ok(())
+        for (function, name) in arch.handlers {
+            if self.optional(function, Point::IrqHandler, &[])
+                && let Some(tracepoint) = self.tracepoints.last_mut()
+            {
+                (*name).clone_into(&mut tracepoint.name);
+            }
+        }
+        let lacks = |what: &str| Err(KernelError::Lacks(what.to_owned()));
+        let has = |is_it: &dyn Fn(&Tracepoint) -> bool| self.tracepoints.iter().any(is_it);
+        match () {
+            () if !has(&|it| it.name == arch.timer_entry) => lacks("entry of the timer interrupt"),
+            () if !has(&|it| it.point == Point::Interrupt) => lacks("entry of interrupts"),
+            () if !has(&|it| it.point == Point::Syscall) => lacks("entry of system calls"),
+            () => Ok(()),
+        }
     }
 
     /// Finds the functions that start timers. Since 7.1 timers of user space have a function of
@@ -546,7 +510,14 @@ impl Finder<'_> {
         operands: Vec<Operand>,
         tasks: Vec<Register>,
     ) {
-        self.probes.push(Probe { address, operands, tasks, changes: None, stack: false });
+        self.probes.push(Probe {
+            address,
+            operands,
+            tasks,
+            changes: None,
+            stack: false,
+            only: None,
+        });
         self.tracepoints.push(Tracepoint { point, name: name.to_owned() });
     }
 

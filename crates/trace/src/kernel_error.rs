@@ -12,9 +12,6 @@ pub enum KernelError {
     /// The kernel's types cannot be read.
     #[error("the kernel's types cannot be used: {0}")]
     Types(#[from] TypesError),
-    /// No guest of this architecture is traced.
-    #[error("guests of {0} are not traced yet")]
-    Arch(&'static str),
     /// A stored layout is damaged.
     #[error("the kernel's layout {0}")]
     Layout(String),

@@ -37,6 +37,7 @@ mod observe;
 mod opportunity;
 #[cfg(test)]
 mod periods;
+mod point;
 mod ranking;
 mod response;
 #[cfg(test)]
@@ -69,7 +70,7 @@ pub use explain::{Window, closed_timeline, timelines, wakeups, worst};
 pub use export::{ExportError, ftrace_text, perfetto};
 pub use findings::{FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, findings};
 pub use graph::function_graph;
-pub use kernel::{Kernel, LAYOUT_FORMAT, Layout, Point, Tracepoint};
+pub use kernel::{Kernel, LAYOUT_FORMAT, Layout, Tracepoint};
 pub use kernel_error::KernelError;
 pub use lanes::{
     CpuLane, Instant, InstantKind, LANES_FORMAT, LaneState, Lanes, LeftOut, Section, Stretch,
@@ -78,6 +79,7 @@ pub use lanes::{
 pub use long_section::{LongSection, Part, long_sections};
 pub use moved::{MovedTimer, moved_timers};
 pub use opportunity::Opportunities;
+pub use point::Point;
 pub use ranking::Ranked;
 pub use response::{Answer, Request, Runner, answers, requests, slowest};
 pub use split::{Split, Splits};

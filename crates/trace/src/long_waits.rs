@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use preemptlab_protocol::trace::stream::SiteKind::{
-    Iret, IrqsOff, IrqsOn, NeedReschedSet, PreemptAdd, Sysret,
+    ExceptionReturn, IrqsOff, IrqsOn, NeedReschedSet, PreemptAdd, Sysret,
 };
 
 use crate::{
@@ -48,7 +48,7 @@ impl Wait {
             .probe(DUE_NS + 50, "hrtimer_wakeup", &[1, DUE_NS, SLEEPER, 0, 0, 1, 0, 0])
             .probe(DUE_NS + 60, "try_to_wake_up", &[SLEEPER])
             .event(DUE_NS + 80, NeedReschedSet, "resched_curr", &[])
-            .event(DUE_NS + 200, Iret, "asm_exit", &[0]);
+            .event(DUE_NS + 200, ExceptionReturn, "asm_exit", &[0]);
         let made = BTreeMap::from([((Cause::TimerPending, ""), 10)]);
         let last = (Cause::TimerPending, "");
         let mut wait = Self { stream, made, segments: 1, last, ns: DUE_NS + 10 };

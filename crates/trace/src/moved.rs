@@ -8,7 +8,8 @@ use crate::{
     bound::{Bound, Closed},
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
-    kernel::{HrtimerLayout, Kernel, Point},
+    kernel::{HrtimerLayout, Kernel},
+    point::Point,
     wakeup::Target,
 };
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cpu::{Cpu, Frame, Machine},
     decode::Event,
-    kernel::{Kernel, Point},
+    kernel::Kernel,
+    point::Point,
 };
 
 /// Places at which a preemption model lets the scheduler switch to a real-time task.

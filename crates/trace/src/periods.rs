@@ -1,7 +1,7 @@
 //! Deadline tasks that wait for their next period: after `sched_yield()`, or with their runtime used up.
 
 use preemptlab_protocol::trace::stream::SiteKind::{
-    Iret, IrqsOff, IrqsOn, NeedReschedClear, NeedReschedSet, Sysret,
+    ExceptionReturn, IrqsOff, IrqsOn, NeedReschedClear, NeedReschedSet, Sysret,
 };
 
 use crate::{
@@ -76,7 +76,7 @@ fn count(trace: &[u8]) -> usize {
 #[test]
 fn a_period_is_due_when_its_timer_is() {
     let mut stream = yields(&other(120));
-    is_told(period_begins(&mut stream)).event(5_100, Iret, "asm_exit", &[1]);
+    is_told(period_begins(&mut stream)).event(5_100, ExceptionReturn, "asm_exit", &[1]);
     let trace = switches(&mut stream, OTHER);
     let timeline = drawn(&trace);
     let wakeup = &timeline.wakeup;
@@ -100,7 +100,7 @@ fn who_keeps_the_cpu_in_a_period_is_named() {
             .probe(5_100, "__schedule", &[])
             .event(5_110, IrqsOff, "__schedule", &[])
             .event(5_140, IrqsOn, "__schedule", &[])
-            .event(5_200, Iret, "asm_exit", &[1]);
+            .event(5_200, ExceptionReturn, "asm_exit", &[1]);
         let timeline = drawn(&switches(&mut stream, OTHER));
         let longest = timeline.segments.iter().max_by_key(|segment| segment.len_ns()).unwrap();
         assert_eq!((longest.start_ns, longest.end_ns), (5_200, 9_000), "{timeline:?}");
@@ -116,7 +116,7 @@ fn who_keeps_the_cpu_in_a_period_is_named() {
 #[test]
 fn a_task_that_something_else_wakes_did_not_wait_for_its_period() {
     let mut stream = yields(&other(120));
-    period_begins(&mut stream).event(5_100, Iret, "asm_exit", &[1]);
+    period_begins(&mut stream).event(5_100, ExceptionReturn, "asm_exit", &[1]);
     let waited = switches(&mut stream.clone(), OTHER);
     stream.probe(7_000, "try_to_wake_up", &[YIELDER]);
     assert_eq!((count(&waited), count(&switches(&mut stream, OTHER))), (1, 0));
@@ -126,7 +126,7 @@ fn a_task_that_something_else_wakes_did_not_wait_for_its_period() {
 fn a_task_that_has_the_cpu_does_not_wait_for_its_period() {
     let mut stream = yields(&other(120));
     stream.probe(3_000, "__switch_to", &[OTHER, YIELDER]).event(3_100, Sysret, "asm_exit", &[]);
-    period_begins(&mut stream).event(5_100, Iret, "asm_exit", &[1]);
+    period_begins(&mut stream).event(5_100, ExceptionReturn, "asm_exit", &[1]);
     assert_eq!(count(&stream.finish()), 0);
 }
 
@@ -138,6 +138,6 @@ fn the_period_of_a_server_is_nobodys_wakeup() {
     stream
         .probe(5_000, "asm_sysvec_apic_timer_interrupt", &[address("default_idle"), KERNEL_CS])
         .probe(5_010, "dl_task_timer", &[timer, 4_990, timer, 0, 0, 1, 0, 0])
-        .event(5_100, Iret, "asm_exit", &[1]);
+        .event(5_100, ExceptionReturn, "asm_exit", &[1]);
     assert_eq!(count(&switches(&mut stream, OTHER)), 0);
 }

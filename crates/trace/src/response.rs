@@ -18,7 +18,8 @@ use crate::{
     cpu::{Cpu, Frame, Machine, make_room},
     decode::{Decoder, Event, Item, Task, TraceError},
     explain::Window,
-    kernel::{Kernel, Point},
+    kernel::Kernel,
+    point::Point,
 };
 
 /// Largest number of requests that are read: ten seconds' worth at 100,000 a second. A trace with more is
@@ -197,7 +198,7 @@ fn look(
             }
             _ => {}
         },
-        SiteKind::Sysret | SiteKind::Iret if event.values() != [0] => {
+        SiteKind::Sysret | SiteKind::ExceptionReturn if event.values() != [0] => {
             if !waits_for_input(kernel, machine.cpu(event.cpu)) {
                 return None;
             }
@@ -332,7 +333,7 @@ mod tests {
                 user(&mut stream, at + 5_500);
                 stream
                     .probe(at + 20_000, "asm_sysvec_apic_timer_interrupt", &[0x40_0000, 0x33])
-                    .event(at + 22_000, SiteKind::Iret, "asm_exit", &[1]);
+                    .event(at + 22_000, SiteKind::ExceptionReturn, "asm_exit", &[1]);
                 stream.probe(at + 5_000 + other, "__switch_to", &[OTHER, SERVER]);
             } else {
                 stream.probe(at + 5_000, "__switch_to", &[CLIENT, SERVER]);

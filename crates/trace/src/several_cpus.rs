@@ -1,7 +1,7 @@
 //! Late wakeups whose causes lie on another CPU.
 
 use preemptlab_protocol::trace::stream::SiteKind::{
-    Halt, Iret, IrqsOff, IrqsOn, PreemptAdd, Return, Sysret,
+    ExceptionReturn, Halt, IrqsOff, IrqsOn, PreemptAdd, Return, Sysret,
 };
 
 use crate::{
@@ -91,12 +91,12 @@ fn a_wakeup_from_another_cpu_waits_for_both() {
         .probe(4_000, "entry_SYSCALL_64", &[1])
         .event(9_000, IrqsOn, "do_syscall_64", &[]);
     expires(&mut stream, 5_000, 9_010, KERNEL_CS);
-    stream.event(9_200, Iret, "asm_exit", &[0]);
+    stream.event(9_200, ExceptionReturn, "asm_exit", &[0]);
     // CPU 1 was behind.
     stream
         .on(1)
         .probe(9_150, "asm_sysvec_reschedule_ipi", &[address("default_idle"), KERNEL_CS])
-        .event(9_300, Iret, "asm_exit", &[0]);
+        .event(9_300, ExceptionReturn, "asm_exit", &[0]);
     runs(&mut stream, 9_310, OTHER_IDLE);
     assert_eq!(
         explained(&stream.finish()),
@@ -126,11 +126,11 @@ fn waits(function: &str, values: &[u64], is_recorded: bool) -> Vec<u8> {
         .event(3_900, PreemptAdd(1), "_raw_spin_lock", &[])
         .probe(4_000, function, values);
     expires(&mut stream, 5_000, 5_010, KERNEL_CS);
-    stream.event(5_200, Iret, "asm_exit", &[0]);
+    stream.event(5_200, ExceptionReturn, "asm_exit", &[0]);
     stream
         .on(1)
         .probe(15_000, "asm_sysvec_call_function", &[0x40_0000, USER_CS])
-        .event(15_900, Iret, "asm_exit", &[1])
+        .event(15_900, ExceptionReturn, "asm_exit", &[1])
         .on(0);
     if is_recorded {
         stream.event(16_000, Return, function, &[0x1000]);

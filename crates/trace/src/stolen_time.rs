@@ -1,6 +1,8 @@
 //! Time that is stolen from a CPU: a cause of late wakeups, and no part of a section.
 
-use preemptlab_protocol::trace::stream::SiteKind::{Iret, IrqsOff, IrqsOn, Stolen, Sysret};
+use preemptlab_protocol::trace::stream::SiteKind::{
+    ExceptionReturn, IrqsOff, IrqsOn, Stolen, Sysret,
+};
 
 use crate::{
     Cause, Opportunities, Target, Window,
@@ -91,7 +93,7 @@ fn a_section_is_not_to_blame_for_what_was_stolen_in_it() {
         .event(7_000, Stolen, "default_idle", &[3_500])
         .event(7_200, IrqsOn, "do_syscall_64", &[])
         .event(8_000, IrqsOff, "do_syscall_64", &[])
-        .event(8_100, Iret, "asm_exit", &[1]);
+        .event(8_100, ExceptionReturn, "asm_exit", &[1]);
     let (trace, kernel) = (stream.finish(), kernel());
     let mut decoder = Decoder::new(trace.as_slice(), kernel.program()).unwrap();
     let mut machine = Machine::default();

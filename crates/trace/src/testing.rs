@@ -18,8 +18,10 @@ use crate::{
     counterfactual,
     decode::{Decoder, Item, Task},
     divergence, findings, ftrace_text, function_graph,
-    kernel::{HrtimerLayout, Kernel, LAYOUT_FORMAT, Layout, Point, Tracepoint},
-    lanes, moved_timers, perfetto, timelines, wakeups, worst,
+    kernel::{HrtimerLayout, Kernel, LAYOUT_FORMAT, Layout, Tracepoint},
+    lanes, moved_timers, perfetto,
+    point::Point,
+    timelines, wakeups, worst,
 };
 
 /// The architecture of the kernel.
@@ -122,6 +124,7 @@ pub fn layout() -> Layout {
         tasks: vec![],
         changes: None,
         stack: point == Point::Interrupt,
+        only: None,
     };
     let program = TraceProgram {
         format: FORMAT,
@@ -354,7 +357,7 @@ pub fn busy_from(first_ms: u64, wakeups: u64) -> Vec<u8> {
             .probe(due_ns + 60, "try_to_wake_up", &[SLEEPER])
             .probe(due_ns + 70, "resched_curr", &[])
             .event(due_ns + 80, SiteKind::NeedReschedSet, "resched_curr", &[])
-            .event(due_ns + 100, SiteKind::Iret, "asm_exit", &[0])
+            .event(due_ns + 100, SiteKind::ExceptionReturn, "asm_exit", &[0])
             .event(due_ns + 20_000, SiteKind::PreemptAdd(-1), "_raw_spin_unlock", &[])
             .stack(&["do_nanosleep", "do_syscall_64"])
             .probe(due_ns + 21_000, "__schedule", &[])
@@ -364,7 +367,7 @@ pub fn busy_from(first_ms: u64, wakeups: u64) -> Vec<u8> {
             .event(due_ns + 21_040, SiteKind::IrqsOn, "finish_task_switch", &[])
             .event(due_ns + 21_050, SiteKind::Sysret, "asm_exit", &[])
             .probe(due_ns + 30_000, "asm_exc_page_fault", &[0x40_0000, USER_CS])
-            .event(due_ns + 31_000, SiteKind::Iret, "asm_exit", &[1]);
+            .event(due_ns + 31_000, SiteKind::ExceptionReturn, "asm_exit", &[1]);
     }
     stream.finish()
 }
@@ -382,7 +385,7 @@ pub fn events_of_cpus(cpus: u32, events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
 
 fn add_events(mut stream: Stream, cpus: u32, events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
     let kinds = [
-        (SiteKind::Iret, 1),
+        (SiteKind::ExceptionReturn, 1),
         (SiteKind::Sysret, 0),
         (SiteKind::PreemptAddValue, 1),
         (SiteKind::PreemptSubValue, 1),

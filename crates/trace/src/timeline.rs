@@ -12,7 +12,8 @@ use crate::{
     cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since},
     decisions::Decisions,
     decode::Event,
-    kernel::{Kernel, Point, Tracepoint},
+    kernel::{Kernel, Tracepoint},
+    point::Point,
     thinned::{Thin, Thinned},
     wakeup::{Expiry, Wakeup},
 };
@@ -430,7 +431,7 @@ impl Painter {
         match self.stack_of.take() {
             // The frame of an interrupt comes first: ip, cs, flags, sp, ss.
             Some(StackOf::Interrupt) => {
-                self.interrupted_callers = callers(kernel, words.get(5..).unwrap_or(&[]));
+                self.interrupted_callers = interrupted_callers(kernel, words);
             }
             Some(StackOf::Section(kind, since)) => {
                 let blamed = blame(kernel.function(since.address), callers(kernel, words));
@@ -568,15 +569,16 @@ impl Painter {
     }
 }
 
-/// Returns whether an event is the entry of an interrupt by which a CPU has a function called here.
+/// Returns whether an event begins an interrupt by which a CPU has a function called here.
 fn is_call(kernel: &Kernel, probe: u32) -> bool {
     let Tracepoint { point, name } = kernel.tracepoint(probe);
-    *point == Point::Interrupt && kernel.arch().call_entries.contains(&name.as_str())
+    matches!(point, Point::Interrupt | Point::IrqHandler)
+        && kernel.arch().call_entries.contains(&name.as_str())
 }
 
 /// Returns whether an event is the entry of devices' interrupts.
 fn is_device(kernel: &Kernel, probe: u32) -> bool {
-    kernel.tracepoint(probe).name == kernel.arch().device_entry
+    kernel.arch().device_entry == Some(&kernel.tracepoint(probe).name)
 }
 
 /// Returns the name of the interrupt or softirq at work.
@@ -619,6 +621,11 @@ pub(crate) fn callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
         }
     }
     callers
+}
+
+/// Returns the functions that those return to that an interrupt has met, from the words at its entry.
+pub(crate) fn interrupted_callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
+    callers(kernel, words.get(kernel.arch().frame_words..).unwrap_or(&[]))
 }
 
 /// Returns whether a function works for its caller, which is to blame for its work.

@@ -70,5 +70,5 @@ impl Edges {
 fn clock_offset_ns(kernel: &Kernel, event: &Event) -> Option<i64> {
     let SiteKind::Probe(probe) = event.site.kind else { return None };
     let expiry = Expiry::of(kernel.tracepoint(probe).point, event.values())?;
-    Some(expiry.due_ns()?.wrapping_sub(expiry.soft_expires_ns).cast_signed())
+    Some(expiry.due_ns(kernel.arch().cycle_ns)?.wrapping_sub(expiry.soft_expires_ns).cast_signed())
 }

@@ -7,7 +7,8 @@ use preemptlab_protocol::trace::stream::SiteKind;
 use crate::{
     cpu::{Machine, make_room},
     decode::{Event, Task},
-    kernel::{Kernel, Point},
+    kernel::Kernel,
+    point::Point,
 };
 
 /// Task whose wakeups are explained.
@@ -95,9 +96,9 @@ impl<'a> Wakeups<'a> {
     ) -> Option<Wakeup> {
         match event.site.kind {
             SiteKind::Probe(probe) => {
-                self.follow(kernel.tracepoint(probe).point, event);
+                self.follow(kernel, kernel.tracepoint(probe).point, event);
             }
-            SiteKind::Sysret | SiteKind::Iret => {
+            SiteKind::Sysret | SiteKind::ExceptionReturn => {
                 let cpu = machine.cpu(event.cpu);
                 if !cpu.is_user() {
                     return None;
@@ -134,13 +135,13 @@ impl<'a> Wakeups<'a> {
     }
 
     /// Follows a task from the expiry of its timer to the switch.
-    fn follow(&mut self, point: Point, event: &Event) -> Option<()> {
+    fn follow(&mut self, kernel: &Kernel, point: Point, event: &Event) -> Option<()> {
         let first = event.values().first();
         match point {
             Point::TimerExpire | Point::PeriodExpire { .. } => {
                 let expiry = Expiry::of(point, event.values())?;
                 let pending = Pending {
-                    due_ns: self.clock.due_ns(&expiry)?,
+                    due_ns: self.clock.due_ns(&expiry, kernel.arch().cycle_ns)?,
                     due_monotonic_ns: expiry.soft_expires_ns,
                     timer_cpu: event.cpu,
                     expire_ns: event.ns,
@@ -183,8 +184,8 @@ const OFFSET_NS: u64 = 50_000;
 
 impl Clock {
     /// Returns the due time of a timer in virtual nanoseconds.
-    fn due_ns(&mut self, expiry: &Expiry) -> Option<u64> {
-        let due_ns = expiry.due_ns()?;
+    fn due_ns(&mut self, expiry: &Expiry, cycle_ns: u64) -> Option<u64> {
+        let due_ns = expiry.due_ns(cycle_ns)?;
         let told_ns = due_ns.wrapping_sub(expiry.soft_expires_ns).cast_signed();
         let is_like = |known: &i64| known.abs_diff(told_ns) < OFFSET_NS;
         match self.offset_ns.filter(|known| !is_like(known)) {
@@ -235,16 +236,17 @@ impl Expiry {
     }
 
     /// Returns the due time of the timer in virtual nanoseconds: the kernel's conversion of cycles
-    /// to monotonic time (`timekeeping_cycles_to_ns`, kernel/time/timekeeping.c), backwards. The
-    /// cycles are those of the TSC, which QEMU makes the virtual clock itself under `-icount`.
-    pub fn due_ns(&self) -> Option<u64> {
+    /// to monotonic time (`timekeeping_cycles_to_ns`, kernel/time/timekeeping.c), backwards. QEMU derives the counter of
+    /// cycles, which have `cycle_ns`, from the virtual clock.
+    pub fn due_ns(&self, cycle_ns: u64) -> Option<u64> {
         if self.mult == 0 || self.shift > SHIFT_MAX {
             return None;
         }
         let elapsed_ns = i128::from(self.soft_expires_ns) - i128::from(self.base_ns);
         let cycles = ((elapsed_ns << self.shift) - i128::from(self.xtime_nsec))
             .div_euclid(i128::from(self.mult));
-        u64::try_from(i128::from(self.cycle_last) + cycles).ok()
+        let cycles = i128::from(self.cycle_last) + cycles;
+        u64::try_from(cycles.checked_mul(cycle_ns.into())?).ok()
     }
 }
 
@@ -282,10 +284,10 @@ mod tests {
             shift: 23,
             xtime_nsec: 500 << 23,
         };
-        assert_eq!(expiry(1_000_500).due_ns(), Some(7_000_000));
-        assert_eq!(expiry(1_002_500).due_ns(), Some(7_002_000));
+        assert_eq!(expiry(1_000_500).due_ns(1), Some(7_000_000));
+        assert_eq!(expiry(1_002_500).due_ns(1), Some(7_002_000));
         // A timer that was due before the clock's last update.
-        assert_eq!(expiry(999_500).due_ns(), Some(6_999_000));
+        assert_eq!(expiry(999_500).due_ns(1), Some(6_999_000));
     }
 
     /// Another CPU has written the cycles of a new tick, and not yet its time.
@@ -301,11 +303,11 @@ mod tests {
             xtime_nsec: 0,
         };
         let mut clock = Clock::default();
-        assert_eq!(clock.due_ns(&expiry(1_500_000, 7_000_000)), Some(7_500_000));
-        assert_eq!(clock.due_ns(&expiry(2_500_000, 11_000_000)), Some(8_500_000));
-        assert_eq!(clock.due_ns(&expiry(3_500_000, 7_000_010)), Some(9_500_010));
+        assert_eq!(clock.due_ns(&expiry(1_500_000, 7_000_000), 1), Some(7_500_000));
+        assert_eq!(clock.due_ns(&expiry(2_500_000, 11_000_000), 1), Some(8_500_000));
+        assert_eq!(clock.due_ns(&expiry(3_500_000, 7_000_010), 1), Some(9_500_010));
         // Two that agree are right.
-        assert_eq!(clock.due_ns(&expiry(4_500_000, 90_000_000)), Some(10_500_010));
-        assert_eq!(clock.due_ns(&expiry(5_500_000, 90_000_000)), Some(94_500_000));
+        assert_eq!(clock.due_ns(&expiry(4_500_000, 90_000_000), 1), Some(10_500_010));
+        assert_eq!(clock.due_ns(&expiry(5_500_000, 90_000_000), 1), Some(94_500_000));
     }
 }

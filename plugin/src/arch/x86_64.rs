@@ -12,43 +12,94 @@ use std::ffi::CStr;
 
 use preemptlab_protocol::trace::{Register, stream::SiteKind};
 
+use super::{Effect, Processor};
+use crate::qemu::Guest;
+
 pub use class::{class, leaves_block};
 
 /// The kernel's half of the address space.
 pub const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 
-/// QEMU's name for the property of a CPU by which interrupts find it.
-pub const PROCESSOR_ID: &CStr = c"apic-id";
-
 /// Whether a stretch of `preempt_count` is the flag and nothing else.
 const NEED_RESCHED: i32 = i32::MIN;
 
-/// What an instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effect {
-    /// What happens.
-    pub kind: SiteKind,
-    /// The register whose value tells how much, if one does.
-    pub amount: Option<Register>,
-    /// A register and what is added to it: it happens only where that makes the address of
-    /// `preempt_count`.
-    pub address: Option<(Register, u64)>,
-}
+/// Words of a stack that are recorded; callers of a lock's function are among the first few.
+const STACK_WORDS: usize = 24;
 
-impl From<SiteKind> for Effect {
-    fn from(kind: SiteKind) -> Self {
-        Self { kind, amount: None, address: None }
+/// Where the kernel's and its modules' code may begin (`__START_KERNEL_map`,
+/// Documentation/arch/x86/x86_64/mm.rst).
+const CODE_START: u64 = 0xffff_ffff_8000_0000;
+
+/// The flag of the processor that has interrupts on.
+const INTERRUPT_FLAG: u64 = 1 << 9;
+
+/// x86-64.
+pub struct X86_64;
+
+impl Processor for X86_64 {
+    fn registers(&self) -> &'static [Register] {
+        &Register::X86_64
+    }
+
+    fn kernel_start(&self) -> u64 {
+        KERNEL_START
+    }
+
+    fn effect(&self, address: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
+        effect(address, bytes, preempt_count)
+    }
+
+    fn is_return(&self, bytes: &[u8]) -> bool {
+        matches!(*bytes, [0xc3] | [0xc2, _, _] | [0xf3, 0xc3])
+    }
+
+    fn stack_pointer(&self) -> Register {
+        Register::Rsp
+    }
+
+    fn count_address(&self, _: &Guest, preempt_count: u64) -> u64 {
+        preempt_count
+    }
+
+    fn restores_irqs(&self, guest: &Guest, _: Effect) -> bool {
+        stack_word(guest, 0) & INTERRUPT_FLAG != 0
+    }
+
+    fn returns_to_user(&self, guest: &Guest) -> bool {
+        // The frame: ip, cs, flags, sp, ss.
+        stack_word(guest, 1) & 3 == 3
+    }
+
+    /// The top of the stack, in which only what may be a return address is kept.
+    fn stack(&self, guest: &Guest) -> Option<Vec<u64>> {
+        let bytes = guest.bytes(guest.register(Register::Rsp), STACK_WORDS * 8)?;
+        let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        Some(words.map(|word| if word >= CODE_START { word } else { 0 }).collect())
+    }
+
+    fn processor_id(&self) -> &'static CStr {
+        c"apic-id"
+    }
+
+    /// Messages have the number of the local APIC in their address (Intel SDM volume 3, 12.11).
+    fn message_address(&self, first: u64, processor_id: u64) -> u64 {
+        first | (processor_id & 0xff) << 12
     }
 }
 
+fn stack_word(guest: &Guest, index: u64) -> u64 {
+    let stack = guest.register(Register::Rsp);
+    guest.memory(stack.wrapping_add(index * 8), 8).unwrap_or(0)
+}
+
 /// What an instruction does to preemption and interrupts; most do nothing.
-pub fn effect(address: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
+fn effect(address: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
     let kind = match *bytes {
         [0xfa] => SiteKind::IrqsOff,
         [0xfb] => SiteKind::IrqsOn,
-        [0x9d] => SiteKind::Popf,
+        [0x9d] => SiteKind::FlagsRestore,
         [0xf4] => SiteKind::Halt,
-        [0xcf] | [0x48, 0xcf] => SiteKind::Iret,
+        [0xcf] | [0x48, 0xcf] => SiteKind::ExceptionReturn,
         [0x0f, 0x07] | [0x48, 0x0f, 0x07] => SiteKind::Sysret,
         [0x65, ref rest @ ..] => {
             return on_gs(address.wrapping_add(bytes.len() as u64), rest, preempt_count);
@@ -56,11 +107,6 @@ pub fn effect(address: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> 
         _ => return None,
     };
     Some(kind.into())
-}
-
-/// Whether an instruction returns from a function.
-pub fn is_return(bytes: &[u8]) -> bool {
-    matches!(*bytes, [0xc3] | [0xc2, _, _] | [0xf3, 0xc3])
 }
 
 /// An instruction with a `gs` prefix, which ends at `end`.
@@ -82,7 +128,7 @@ fn on_gs(end: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
         Address::Relative(base, displacement) => Some((base, displacement)),
     };
     let operation = (modrm >> 3) & 7;
-    let register = Register::ALL[usize::from(operation | (rex & 4) << 1)];
+    let register = Register::X86_64[usize::from(operation | (rex & 4) << 1)];
     let immediate = match *immediate {
         [] => None,
         [byte] => Some(i32::from(byte.cast_signed())),
@@ -147,14 +193,8 @@ fn operand(end: u64, rex: u8, modrm: u8, rest: &[u8]) -> Option<(Address, &[u8])
         }
         _ => return None,
     };
-    let base = Register::ALL[usize::from(base | (rex & 1) << 3)];
+    let base = Register::X86_64[usize::from(base | (rex & 1) << 3)];
     Some((Address::Relative(base, displacement), rest))
-}
-
-/// The address that a message for the CPU with this number is written to, by that for the first one
-/// (Intel SDM volume 3, 12.11).
-pub fn message_address(first: u64, processor_id: u64) -> u64 {
-    first | (processor_id & 0xff) << 12
 }
 
 #[cfg(test)]
@@ -258,8 +298,8 @@ mod tests {
     #[test]
     fn finds_interrupts_and_returns() {
         assert_eq!(effect(0, &[0xfa], COUNT), Some(SiteKind::IrqsOff.into()));
-        assert_eq!(effect(0, &[0x48, 0xcf], COUNT), Some(SiteKind::Iret.into()));
+        assert_eq!(effect(0, &[0x48, 0xcf], COUNT), Some(SiteKind::ExceptionReturn.into()));
         assert_eq!(effect(0, &[0x90], COUNT), None);
-        assert!(is_return(&[0xc3]) && !is_return(&[0xc9]));
+        assert!(X86_64.is_return(&[0xc3]) && !X86_64.is_return(&[0xc9]));
     }
 }

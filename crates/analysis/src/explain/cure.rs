@@ -159,8 +159,7 @@ impl Situation {
         let hard = timeline.segments.iter().filter(is_hard);
         let hard_ns: u64 = hard.clone().map(Segment::len_ns).sum();
         let longest = hard.max_by_key(|segment| segment.len_ns());
-        // Only a guest that is traced has a timeline.
-        let arch = arch::of(cell.inputs.snapshot.machine.arch).ok();
+        let arch = arch::of(cell.inputs.snapshot.machine.arch);
         Self {
             cause,
             preempt: cell.factors.preempt,
@@ -170,9 +169,8 @@ impl Situation {
                 ..0 => Policy::Deadline,
                 _ => Policy::RealTime,
             },
-            is_local_timer: longest.zip(arch).is_some_and(|(segment, arch)| {
-                segment.function.as_deref() == Some(arch.timer_entry)
-            }),
+            is_local_timer: longest
+                .is_some_and(|segment| segment.function.as_deref() == Some(arch.timer_entry)),
             is_for_timers: hard_ns > 0 && timeline.other_timers_ns >= hard_ns.div_ceil(2),
         }
     }

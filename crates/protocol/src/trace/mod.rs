@@ -6,4 +6,4 @@
 mod program;
 pub mod stream;
 
-pub use program::{Inject, Operand, Probe, Register, TaskLayout, TraceProgram, Zoom};
+pub use program::{Inject, Only, Operand, Probe, Register, TaskLayout, TraceProgram, Zoom};

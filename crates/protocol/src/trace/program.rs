@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct TraceProgram {
     /// See [`FORMAT`](crate::FORMAT).
     pub format: u32,
-    /// The per-CPU address of `preempt_count`: what instructions add to the base of `gs`.
+    /// Where `preempt_count` is: on x86-64 its per-CPU address, which instructions add to the base of `gs`, on arm64 its
+    /// offset in the current task's `thread_info`.
     pub preempt_count: u64,
     /// Instructions before which an event is recorded.
     pub probes: Vec<Probe>,
@@ -46,7 +47,8 @@ pub struct Inject {
     pub message: u32,
 }
 
-/// An event before the execution of the instruction at an address.
+/// An event before the execution of the instruction at an address. Where several probes have the same address, the
+/// event is that of the first whose condition holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
@@ -60,6 +62,29 @@ pub struct Probe {
     pub changes: Option<Register>,
     /// Whether the words on top of the stack follow.
     pub stack: bool,
+    /// When the event happens; always where there is no condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<Only>,
+}
+
+/// A register with one of some values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Only {
+    /// The register.
+    pub register: Register,
+    /// By how many bits its value is shifted to the right.
+    pub shift: u8,
+    /// What the rest of the value may be.
+    pub values: Vec<u64>,
+}
+
+impl Only {
+    /// Returns whether a value of the register is one of them.
+    pub fn holds(&self, value: u64) -> bool {
+        let rest = value.checked_shr(self.shift.into()).unwrap_or(0);
+        self.values.contains(&rest)
+    }
 }
 
 /// A value that an event carries.
@@ -80,7 +105,8 @@ pub enum Operand {
     },
 }
 
-/// The registers of x86-64 that hold arguments (System V ABI), results and the stack.
+/// A register of the guest's processor: of x86-64 those that hold arguments (System V ABI), results and the stack, of
+/// arm64 those of AAPCS64 and the system registers that describe an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "these are the registers' own names")]
@@ -101,11 +127,47 @@ pub enum Register {
     R13,
     R14,
     R15,
+    X0,
+    X1,
+    X2,
+    X3,
+    X4,
+    X5,
+    X6,
+    X7,
+    X8,
+    X9,
+    X10,
+    X11,
+    X12,
+    X13,
+    X14,
+    X15,
+    X16,
+    X17,
+    X18,
+    X19,
+    X20,
+    X21,
+    X22,
+    X23,
+    X24,
+    X25,
+    X26,
+    X27,
+    X28,
+    X29,
+    X30,
+    Sp,
+    SpEl0,
+    ElrEl1,
+    SpsrEl1,
+    EsrEl1,
 }
 
 impl Register {
-    /// All of them, in the order of their numbers in instructions.
-    pub const ALL: [Self; 16] = [
+    /// Those of x86-64, in the order of their numbers in instructions.
+    pub const X86_64: [Self; 16] = [
         Self::Rax,
         Self::Rcx,
         Self::Rdx,
@@ -124,11 +186,57 @@ impl Register {
         Self::R15,
     ];
 
+    /// Those of arm64, in the order of their numbers in instructions; the system registers are last.
+    pub const ARM64: [Self; 36] = [
+        Self::X0,
+        Self::X1,
+        Self::X2,
+        Self::X3,
+        Self::X4,
+        Self::X5,
+        Self::X6,
+        Self::X7,
+        Self::X8,
+        Self::X9,
+        Self::X10,
+        Self::X11,
+        Self::X12,
+        Self::X13,
+        Self::X14,
+        Self::X15,
+        Self::X16,
+        Self::X17,
+        Self::X18,
+        Self::X19,
+        Self::X20,
+        Self::X21,
+        Self::X22,
+        Self::X23,
+        Self::X24,
+        Self::X25,
+        Self::X26,
+        Self::X27,
+        Self::X28,
+        Self::X29,
+        Self::X30,
+        Self::Sp,
+        Self::SpEl0,
+        Self::ElrEl1,
+        Self::SpsrEl1,
+        Self::EsrEl1,
+    ];
+
+    /// Number of the registers of all processors.
+    pub const COUNT: usize = Self::X86_64.len() + Self::ARM64.len();
+
     /// Its name, as QEMU and GDB spell it.
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 16] = [
+        const NAMES: [&str; Register::COUNT] = [
             "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11",
-            "r12", "r13", "r14", "r15",
+            "r12", "r13", "r14", "r15", "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9",
+            "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
+            "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp", "SP_EL0",
+            "ELR_EL1", "SPSR_EL1", "ESR_EL1",
         ];
         NAMES[self as usize]
     }

@@ -54,26 +54,27 @@ pub enum SiteKind {
     PreemptSubValue,
     /// `preempt_count` is set to this number.
     PreemptSet(i32),
-    /// `PREEMPT_NEED_RESCHED` becomes 0 in `preempt_count`, which means: reschedule.
+    /// `preempt_count` is set to the value.
+    PreemptSetValue,
+    /// `PREEMPT_NEED_RESCHED` becomes 0 beside `preempt_count`, which means: reschedule.
     NeedReschedSet,
     /// `PREEMPT_NEED_RESCHED` becomes 1.
     NeedReschedClear,
-    /// `cli`
+    /// Interrupts become off: `cli`, `msr daifset`.
     IrqsOff,
-    /// `sti`
+    /// Interrupts become on: `sti`, `msr daifclr`.
     IrqsOn,
-    /// `popf`; the value says whether interrupts are on afterwards.
-    Popf,
-    /// `iret`; the value is 1 when it returns to user space.
-    Iret,
+    /// Flags are restored (`popf`, `msr daif`); the value says whether interrupts are on afterwards.
+    FlagsRestore,
+    /// The way out of an interrupt or exception (`iret`, `eret`); the value is 1 when it returns to user space.
+    ExceptionReturn,
     /// `sysret`, always to user space.
     Sysret,
-    /// `hlt`: the CPU idles until an interrupt.
+    /// `hlt`, `wfi`: the CPU idles until an interrupt.
     Halt,
-    /// A function's first instruction, in a zoom; the value is the stack pointer, which points to
-    /// the return address.
+    /// A function's first instruction, in a zoom; the value is the stack pointer.
     Enter,
-    /// `ret`, in a zoom and in functions that are named; likewise.
+    /// A return from a function (`ret`), in a zoom and in functions that are named; likewise.
     Return,
     /// No instruction, with address 0: time was stolen from the CPU until now; the value is its length in
     /// nanoseconds.
@@ -94,13 +95,14 @@ impl SiteKind {
             Self::NeedReschedClear => (6, 0),
             Self::IrqsOff => (7, 0),
             Self::IrqsOn => (8, 0),
-            Self::Popf => (9, 0),
-            Self::Iret => (10, 0),
+            Self::FlagsRestore => (9, 0),
+            Self::ExceptionReturn => (10, 0),
             Self::Sysret => (11, 0),
             Self::Halt => (12, 0),
             Self::Enter => (13, 0),
             Self::Return => (14, 0),
             Self::Stolen => (15, 0),
+            Self::PreemptSetValue => (16, 0),
         }
     }
 
@@ -117,13 +119,14 @@ impl SiteKind {
             6 => Self::NeedReschedClear,
             7 => Self::IrqsOff,
             8 => Self::IrqsOn,
-            9 => Self::Popf,
-            10 => Self::Iret,
+            9 => Self::FlagsRestore,
+            10 => Self::ExceptionReturn,
             11 => Self::Sysret,
             12 => Self::Halt,
             13 => Self::Enter,
             14 => Self::Return,
             15 => Self::Stolen,
+            16 => Self::PreemptSetValue,
             _ => return None,
         })
     }
@@ -134,8 +137,9 @@ impl SiteKind {
             Self::Probe(number) => probe(number),
             Self::PreemptAddValue
             | Self::PreemptSubValue
-            | Self::Popf
-            | Self::Iret
+            | Self::PreemptSetValue
+            | Self::FlagsRestore
+            | Self::ExceptionReturn
             | Self::Enter
             | Self::Return
             | Self::Stolen => 1,

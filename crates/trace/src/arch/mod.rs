@@ -1,5 +1,6 @@
 //! The parts of this crate that depend on the processor of the traced guest: one file for each architecture.
 
+mod aarch64;
 mod info;
 mod x86_64;
 
@@ -7,16 +8,11 @@ use preemptlab_model::Arch;
 
 pub use self::info::ArchInfo;
 pub(crate) use self::info::Entry;
-use crate::KernelError;
 
 /// Returns the facts about the processor of a guest.
-///
-/// # Errors
-///
-/// [`KernelError::Arch`] where no guest of it is traced.
-pub fn of(arch: Arch) -> Result<&'static ArchInfo, KernelError> {
+pub fn of(arch: Arch) -> &'static ArchInfo {
     match arch {
-        Arch::Amd64 => Ok(&x86_64::INFO),
-        Arch::Arm64 => Err(KernelError::Arch(arch.platform().debian)),
+        Arch::Amd64 => &x86_64::INFO,
+        Arch::Arm64 => &aarch64::INFO,
     }
 }

@@ -6,23 +6,29 @@ use preemptlab_symbols::{Symbols, Types};
 use syscalls::x86_64::Sysno;
 
 use super::info::{ArchInfo, Entry};
+use crate::point::Point;
 
 pub(super) const INFO: ArchInfo = ArchInfo {
     machine: "x86_64",
     entry_prefix: ENTRY_PREFIX,
-    entry,
-    device_entry: DEVICE_ENTRY,
+    entries,
+    device_entry: Some(DEVICE_ENTRY),
     timer_entry: "apic_timer_interrupt",
+    handlers: &[],
     call_entries: &["call_function", "call_function_single"],
     timer_event: LOCAL_TIMER,
     vectors: &VECTORS,
     timer_message: (MESSAGE_ADDRESS, LOCAL_TIMER_VECTOR),
-    syscall_entry: "entry_SYSCALL_64",
-    syscall_register: Register::Rax,
+    syscall_entry: Some(("entry_SYSCALL_64", Register::Rax)),
     syscall,
     arguments: [Register::Rdi, Register::Rsi, Register::Rdx, Register::Rcx],
     return_address: on_stack(0),
-    interrupted,
+    // The lowest bits of CS are the level of privilege.
+    is_user: |segment| segment & 3 == 3,
+    // RIP, CS, RFLAGS, RSP, SS.
+    frame_words: 5,
+    // The TSC, which QEMU makes the virtual clock itself under -icount.
+    cycle_ns: 1,
     // CALL with a displacement of 32 bits.
     call_bytes: 5,
     spin_wait: "native_queued_spin_lock_slowpath",
@@ -75,32 +81,28 @@ const WITH_ERROR_CODE: [&str; 9] = [
     "vmm_communication",
 ];
 
-/// Returns the entry that a symbol is; `None` for another symbol (arch/x86/entry/entry_64.S).
-fn entry(symbol: &str) -> Option<Entry<'_>> {
-    let name = symbol.strip_prefix(ENTRY_PREFIX)?;
-    if let Some(name) = name.strip_prefix("sysvec_") {
-        return Some(Entry { name, is_interrupt: true, has_code: false });
-    }
-    if let Some(name) = name.strip_prefix("exc_") {
-        return Some(Entry {
-            name,
-            is_interrupt: false,
-            has_code: WITH_ERROR_CODE.contains(&name),
-        });
-    }
-    // The stub of a device's interrupt pushes the vector where an error code would be.
-    (name == DEVICE_ENTRY).then_some(Entry { name, is_interrupt: true, has_code: true })
+/// Returns the entry that a symbol is (arch/x86/entry/entry_64.S).
+fn entries(symbol: &str) -> Vec<Entry<'_>> {
+    let Some(name) = symbol.strip_prefix(ENTRY_PREFIX) else { return Vec::new() };
+    let (name, point, has_code) = if let Some(name) = name.strip_prefix("sysvec_") {
+        (name, Point::Interrupt, false)
+    } else if let Some(name) = name.strip_prefix("exc_") {
+        (name, Point::Exception, WITH_ERROR_CODE.contains(&name))
+    } else if name == DEVICE_ENTRY {
+        // The stub of a device's interrupt pushes the vector where an error code would be.
+        (name, Point::Interrupt, true)
+    } else {
+        return Vec::new();
+    };
+    // RIP and CS in the frame that the processor pushes, above the error code.
+    let first = u64::from(has_code);
+    let operands = vec![on_stack(first), on_stack(first + 1)];
+    vec![Entry { name, point, operands, only: None }]
 }
 
 /// Returns the word on the stack at an index, with that at the stack pointer as the first.
 const fn on_stack(index: u64) -> Operand {
     Operand::Memory { base: Some(Register::Rsp), offset: index * 8, bytes: 8 }
-}
-
-/// Returns RIP and CS in the frame that the processor pushes, above the error code.
-fn interrupted(entry: Entry<'_>) -> [Operand; 2] {
-    let first = u64::from(entry.has_code);
-    [on_stack(first), on_stack(first + 1)]
 }
 
 fn syscall(number: u32) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use preemptlab_protocol::trace::stream::SiteKind::{
-    Halt, Iret, IrqsOff, IrqsOn, NeedReschedClear, NeedReschedSet, PreemptAdd, Sysret,
+    ExceptionReturn, Halt, IrqsOff, IrqsOn, NeedReschedClear, NeedReschedSet, PreemptAdd, Sysret,
 };
 use proptest::prelude::*;
 use prost::Message;
@@ -65,7 +65,7 @@ fn trace() -> Vec<u8> {
         .probe(3_200, "rcu_core_si", &[])
         .event(3_290, IrqsOff, "handle_softirqs", &[])
         .event(3_300, PreemptAdd(-0x100), "handle_softirqs", &[])
-        .event(3_310, Iret, "asm_exit", &[0])
+        .event(3_310, ExceptionReturn, "asm_exit", &[0])
         .event(14_000, PreemptAdd(-1), "_raw_spin_unlock", &[])
         .stack(&["do_nanosleep", "do_syscall_64"])
         .probe(14_010, "__schedule", &[])
@@ -92,12 +92,12 @@ fn trace() -> Vec<u8> {
         .probe(22_000, "asm_exc_page_fault", &[0x1000, USER_CS])
         .event(22_010, IrqsOn, "do_syscall_64", &[])
         .event(22_100, IrqsOff, "asm_exit", &[])
-        .event(22_110, Iret, "asm_exit", &[1])
+        .event(22_110, ExceptionReturn, "asm_exit", &[1])
         .on(1)
         .probe(23_000, "asm_common_interrupt", &[address("default_idle"), KERNEL_CS])
         .event(23_010, PreemptAdd(0x1_0000), "irq_enter_rcu", &[])
         .event(23_020, PreemptAdd(-0x1_0000), "irq_exit_rcu", &[])
-        .event(23_030, Iret, "asm_exit", &[0])
+        .event(23_030, ExceptionReturn, "asm_exit", &[0])
         .on(0)
         .probe(24_000, "entry_SYSCALL_64", &[231])
         .finish()
@@ -395,7 +395,7 @@ fn any_trace() -> impl Strategy<Value = Vec<u8>> {
                 17 => stream.event(ns, IrqsOn, "finish_task_switch", &[]).stack(&["do_nanosleep"]),
                 18 => stream.event(ns, NeedReschedSet, "resched_curr", &[]),
                 19 => stream.event(ns, Halt, "default_idle", &[]),
-                20 => stream.event(ns, Iret, "asm_exit", &[one & 1]),
+                20 => stream.event(ns, ExceptionReturn, "asm_exit", &[one & 1]),
                 _ => stream.event(ns, Sysret, "asm_exit", &[]),
             };
         }

@@ -1,7 +1,7 @@
 //! Lanes of small traces: the textbook's two threads on one CPU.
 
 use preemptlab_protocol::trace::stream::SiteKind::{
-    Iret, IrqsOff, IrqsOn, NeedReschedClear, NeedReschedSet, PreemptAdd, Sysret,
+    ExceptionReturn, IrqsOff, IrqsOn, NeedReschedClear, NeedReschedSet, PreemptAdd, Sysret,
 };
 use syscalls::Sysno;
 
@@ -51,7 +51,7 @@ fn driver() -> Vec<u8> {
         .probe(3_060, "resched_curr", &[])
         .event(3_070, NeedReschedSet, "resched_curr", &[])
         .event(3_100, PreemptAdd(-0x1_0000), "irq_exit_rcu", &[])
-        .event(3_200, Iret, "asm_exit", &[0])
+        .event(3_200, ExceptionReturn, "asm_exit", &[0])
         .event(3_500, PreemptAdd(-1), "_raw_spin_unlock", &[])
         .probe(5_000, "__schedule", &[])
         .event(5_010, IrqsOff, "__schedule", &[])

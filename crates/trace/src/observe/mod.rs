@@ -26,7 +26,8 @@ use crate::{
     decode::{BEHIND_NS_MAX, Decoder, Event, Item},
     explain::Window,
     export::ExportError,
-    kernel::{Kernel, Point},
+    kernel::Kernel,
+    point::Point,
 };
 
 use self::record::{HARDIRQ_OFFSET, Moment, Record, SOFTIRQ_OFFSET, Section, Sink, State, added};
@@ -114,7 +115,7 @@ impl Followed {
     /// Follows a return and takes the frames that it leaves; `None` where the event is not a
     /// return, else whether it leads to user space.
     fn returns(&mut self, cpu: &Cpu, event: &Event, left: &mut Vec<Frame>) -> Option<bool> {
-        if !matches!(event.site.kind, SiteKind::Iret | SiteKind::Sysret) {
+        if !matches!(event.site.kind, SiteKind::ExceptionReturn | SiteKind::Sysret) {
             return None;
         }
         let is_user = event.site.kind == SiteKind::Sysret || event.values() != [0];
@@ -150,16 +151,17 @@ impl Followed {
         false
     }
 
-    /// Follows interrupts and softirqs; `cpu` is as the event leaves it.
+    /// Follows interrupts and softirqs; `cpu` is as the event leaves it, and `added` the number that it has added to
+    /// `preempt_count`.
     fn interrupts(
         &mut self,
         cpu: &Cpu,
         kernel: &Kernel,
-        event: &Event,
         point: Option<(u32, Point)>,
+        added: Option<u32>,
     ) -> Interrupts {
         let mut interrupts = Interrupts::default();
-        if let Some(added) = added(event) {
+        if let Some(added) = added {
             if added == HARDIRQ_OFFSET {
                 let entry = cpu.frames.iter().rev().find_map(|frame| match frame {
                     Frame::Entry { probe, is_exception: false, .. } => Some(*probe),
@@ -238,6 +240,7 @@ impl<'a> Observer<'a> {
         };
         let point = probe.map(|(_, point)| point);
         let returned = followed.returns(cpu, event, &mut self.frames);
+        let added = added(event, cpu.preempt_count);
         let is_blocked = followed.schedules(cpu, point);
         // The first switch of a CPU tells which task has run there.
         let task = match (point, event.values()) {
@@ -256,7 +259,7 @@ impl<'a> Observer<'a> {
         if point == Some(Point::Switch) {
             self.frames.clone_from(&cpu.frames);
         }
-        let interrupts = followed.interrupts(cpu, self.kernel, event, probe);
+        let interrupts = followed.interrupts(cpu, self.kernel, probe, added);
         let Some(sink) = sink else { return Ok(()) };
 
         let task = self.machine.task(task);

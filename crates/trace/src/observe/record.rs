@@ -138,14 +138,15 @@ impl State {
     }
 }
 
-/// Returns the number that an event adds to `preempt_count`, modulo 2^32; `None` for an event that
-/// does not change it.
-pub fn added(event: &Event) -> Option<u32> {
+/// Returns the number that an event adds to `preempt_count`, modulo 2^32, from what the count was before; `None` for an
+/// event that does not change it.
+pub fn added(event: &Event, before: u32) -> Option<u32> {
     let value = || event.values().first().copied().unwrap_or(0) as u32;
     match event.site.kind {
         SiteKind::PreemptAdd(number) => Some(number.cast_unsigned()),
         SiteKind::PreemptAddValue => Some(value()),
         SiteKind::PreemptSubValue => Some(value().wrapping_neg()),
+        SiteKind::PreemptSetValue => Some(value().wrapping_sub(before)),
         _ => None,
     }
 }

@@ -59,7 +59,7 @@ fn remaps(instruction: &Instruction) -> Option<Remaps> {
 }
 
 fn register(register: Iced) -> Option<Register> {
-    register.is_gpr64().then(|| Register::ALL[register.number()])
+    register.is_gpr64().then(|| Register::X86_64[register.number()])
 }
 
 #[cfg(test)]
