@@ -286,7 +286,7 @@ fn what_must_not_matter_does_not() {
     perturb(&experiment("[2]", build), &[SMALL_TRACED, STOPPED]);
     perturb(&stolen("[2]", HACKBENCH), &[SMALL_TRACED, SIGNALLED]);
     perturb(&experiment("[1]", ARITHMETIC), &[LIBRARY, SURROUNDINGS]);
-    perturb(&arm64("[2]", HACKBENCH), &[SMALL, STOPPED]);
+    perturb(&arm64("[2]", HACKBENCH), &[SMALL_TRACED, STOPPED]);
 }
 
 /// Tests of a workload on each number of CPUs, so that any part can be run by its name, as
@@ -419,13 +419,15 @@ mod caches {
     }
 }
 
-/// Guests of arm64, which are not traced.
+/// Guests of arm64.
 mod arm64 {
     use super::{
-        BUSY, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, STOPPED, SURROUNDINGS, arm64, perturb,
+        BUSY, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, SMALL_TRACED, STOPPED, SURROUNDINGS, TRACED,
+        arm64, perturb,
     };
 
-    const ALL: &[super::Perturbation] = &[SMALL, OTHERWISE, SURROUNDINGS, STOPPED, SIGNALLED, BUSY];
+    const ALL: &[super::Perturbation] =
+        &[SMALL, SMALL_TRACED, TRACED, OTHERWISE, SURROUNDINGS, STOPPED, SIGNALLED, BUSY];
 
     #[test]
     #[ignore = "takes long: make perturb"]

@@ -451,7 +451,7 @@ impl Finder<'_> {
         // Static variables have no types in BTF; since 6.13 the structure around has a name.
         let core = ["tk_core", "timekeeper_data"];
         let core = core.into_iter().find_map(|name| self.symbols.address(name));
-        let core = core.ok_or_else(|| missing("variable tk_core"))?;
+        let core = core.ok_or_else(|| self.missing_variable("tk_core"))?;
         // Before, it is a sequence counter, which has no name for its place, and the timekeeper.
         let behind = types.size_of("seqcount_raw_spinlock_t").map_or(8, u64::from);
         let behind = offset(types, "tk_data", "timekeeper").unwrap_or(behind.next_multiple_of(8));
@@ -482,6 +482,15 @@ impl Finder<'_> {
             self.push(address, PERIOD_TIMER, point, operands, vec![]);
         }
         Ok(())
+    }
+
+    /// Returns the reason why a kernel cannot be traced that lacks a variable, which may be that its kallsyms lists
+    /// functions alone: then the kernel's first task has no name either.
+    fn missing_variable(&self, name: &str) -> KernelError {
+        match self.symbols.address("init_task") {
+            Some(_) => KernelError::Lacks(format!("variable {name}")),
+            None => KernelError::NoVariables,
+        }
     }
 
     fn required(
