@@ -7,8 +7,34 @@
 #include <linux/math64.h>
 #include <linux/time64.h>
 #include <linux/types.h>
+
+/* The counter by which modules wait: its rate, and its value in the order of instructions. */
+#if defined(CONFIG_X86)
 #include <asm/msr.h>
 #include <asm/tsc.h>
+
+static inline u32 preemptlab_counter_khz(void)
+{
+	return tsc_khz;
+}
+
+static __always_inline u64 preemptlab_counter(void)
+{
+	return rdtsc_ordered();
+}
+#elif defined(CONFIG_ARM64)
+#include <asm/arch_timer.h>
+
+static inline u32 preemptlab_counter_khz(void)
+{
+	return arch_timer_get_cntfrq() / 1000;
+}
+
+static __always_inline u64 preemptlab_counter(void)
+{
+	return __arch_counter_get_cntvct();
+}
+#endif
 
 /*
  * Modules are loaded before the snapshot, which is taken about 3.02 s of virtual time after the last
@@ -20,22 +46,22 @@
 /* Instructions between two looks at the clock: a TCG guest leaves translated code for each look. */
 #define PREEMPTLAB_SPINS 16
 
-/* A duration in cycles of the TSC, rounded up. Not for the hot path: it divides. */
+/* A duration in cycles of the counter, rounded up. Not for the hot path: it divides. */
 static inline u64 preemptlab_cycles(u64 duration_ns)
 {
-	return div64_u64(duration_ns * tsc_khz + USEC_PER_SEC - 1, USEC_PER_SEC);
+	return div64_u64(duration_ns * preemptlab_counter_khz() + USEC_PER_SEC - 1, USEC_PER_SEC);
 }
 
 /*
- * Keeps the CPU busy for that many cycles of the TSC, and for some 100 ns more at most. It calls
+ * Keeps the CPU busy for that many cycles of the counter, and for some 100 ns more at most. It calls
  * nothing, so that the time is the caller's own and no lock, preemption or interrupt state changes.
  */
 static __always_inline void preemptlab_busy_wait(u64 cycles)
 {
-	const u64 start = rdtsc_ordered();
+	const u64 start = preemptlab_counter();
 	unsigned int i;
 
-	while (rdtsc_ordered() - start < cycles)
+	while (preemptlab_counter() - start < cycles)
 		for (i = 0; i < PREEMPTLAB_SPINS; i++)
 			barrier();
 }

@@ -114,7 +114,7 @@ static int hold_thread(void *unused)
 	/* Beside a load of some dozen tasks a round would take a second otherwise. */
 	set_user_nice(current, MIN_NICE);
 	goes_on = hold_pause(PREEMPTLAB_QUIET_MS * USEC_PER_MSEC);
-	/* Only now, when the kernel has calibrated the TSC to the last digits. */
+	/* Only now, when the kernel has calibrated the counter to the last digits. */
 	for (k = 0; k < ARRAY_SIZE(cycles); k++)
 		cycles[k] = preemptlab_cycles((u64)hold_durations_us[k] * NSEC_PER_USEC);
 	/* All kinds with one duration, then all kinds with the next one, for ever. */
@@ -130,7 +130,7 @@ static struct task_struct *hold_task;
 
 static int __init hold_init(void)
 {
-	if (!tsc_khz)
+	if (!preemptlab_counter_khz())
 		return -ENODEV;
 	hold_task = kthread_run(hold_thread, NULL, "preemptlab_hold");
 	return PTR_ERR_OR_ZERO(hold_task);

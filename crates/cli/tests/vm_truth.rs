@@ -266,8 +266,26 @@ fn every_hold_is_found_and_blamed_on_two_cpus_where_caches_are_modelled() {
     check_with_caches("debian:6.12", &["full"], 2);
 }
 
+/// Debian's kernels for arm64 have one mode each. The generic 6.12 is left out: without PREEMPT_COUNT its locks turn
+/// nothing off.
+#[test]
+fn every_hold_of_arm64_is_found_and_blamed() {
+    check_of_arm64("debian:6.12-rt", "full", 1);
+    check_of_arm64("debian:7.3", "lazy", 1);
+}
+
+#[test]
+#[ignore = "takes long: a part of make nightly"]
+fn every_hold_of_arm64_is_found_and_blamed_on_two_cpus() {
+    check_of_arm64("debian:7.3", "lazy", 2);
+}
+
 fn check(kernel: &str, modes: &[&str], cpus: u32) {
     check_at_cost(kernel, modes, cpus, "cost = \"instructions\"");
+}
+
+fn check_of_arm64(kernel: &str, mode: &str, cpus: u32) {
+    check_at_cost(kernel, &[mode], cpus, "arch = \"arm64\"");
 }
 
 fn check_with_prices(kernel: &str, modes: &[&str], cpus: u32) {

@@ -226,12 +226,6 @@ impl<'a> Provision<'a> {
         let release = &kernel.kernel.release;
         let Supplies { store, on_event, .. } = &self.supplies;
         let bytes = match &kernel.headers {
-            _ if self.supplies.arch != Arch::HOST => {
-                let [of, here] = [self.supplies.arch, Arch::HOST].map(|it| it.platform().debian);
-                let reason =
-                    format!("preemptlab builds modules for guests of {here} only, not of {of}");
-                Err(KmodError::NoHeaders { release: release.clone(), reason })
-            }
             Headers::None(reason) => {
                 Err(KmodError::NoHeaders { release: release.clone(), reason: reason.clone() })
             }
@@ -242,18 +236,13 @@ impl<'a> Provision<'a> {
                 let lock = self.supplies.lock()?;
                 kmod::from_tree(source, release, tree, (store, &lock), on_event)
             }
-            Headers::Package { name, assumed } => {
-                self.supplies.ask(Arch::HOST, |distribution, lock| {
-                    let headers = (name.as_str(), assumed.as_str());
-                    kmod::from_package(
-                        source,
-                        release,
-                        headers,
-                        (distribution, store, lock),
-                        on_event,
-                    )
+            Headers::Package { name, assumed } => self.supplies.ask(Arch::HOST, |here, lock| {
+                let headers = (name.as_str(), assumed.as_str());
+                self.supplies.with(self.supplies.arch, lock, |guest| {
+                    let packages = (kmod::Packages { here, guest }, store, lock);
+                    kmod::from_package(source, release, headers, packages, on_event)
                 })
-            }
+            }),
             Headers::Kit(kit, with) => self.module_of_kit(source, kernel, *kit, with),
         };
         modules::built(source.name, bytes?)

@@ -18,11 +18,13 @@ use preemptlab_model::Digest;
 use serde::Serialize;
 
 pub use self::error::KmodError;
-pub(crate) use self::source::{PREFIX, Source};
 use self::{make::Make, tools::Tools};
+pub(crate) use self::{
+    source::{PREFIX, Source},
+    tools::Packages,
+};
 use crate::{
     Event, KbuildError, Store, StoreError, StoreLock,
-    distribution::Distribution,
     kernel::kbuild::{BuiltWith, Kit, Make as KernelMake, Tools as KernelTools},
     store::whole::is_whole,
 };
@@ -69,11 +71,11 @@ pub(crate) fn from_package(
     source: &Source,
     release: &str,
     (name, assumed): (&str, &str),
-    (distribution, store, lock): (&dyn Distribution, &Store, &StoreLock),
+    (packages, store, lock): (Packages<'_>, &Store, &StoreLock),
     on_event: &dyn Fn(Event),
 ) -> Result<Vec<u8>, KmodError> {
     make::check_path(store.root())?;
-    let tools = Tools::find(distribution, release, name, assumed)?;
+    let tools = Tools::find(packages, release, name, assumed)?;
     let inputs = Inputs {
         recipe: RECIPE,
         name: source.name,
@@ -84,7 +86,7 @@ pub(crate) fn from_package(
     let folder = store.kmod(Digest::of_json(&inputs));
     let file = format!("{}.ko", source.name);
     if !is_whole(&folder) {
-        let unpacked = tools.unpacked(distribution, store, lock, on_event)?;
+        let unpacked = tools.unpacked(packages, store, lock, on_event)?;
         lock.fill(&folder, |draft| {
             let make = unpacked.make();
             let make = |root: &Path| make.run(source, release, root, lock);

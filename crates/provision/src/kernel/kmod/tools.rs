@@ -1,26 +1,29 @@
 //! A kernel's headers and the compiler that they depend on, unpacked into the store.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::Digest;
+use preemptlab_model::{Digest, Platform};
 
 use super::{KmodError, make::Make};
 use crate::{
     AptError, Event, PackageError, Store, StoreError, StoreLock,
     distribution::{Candidate, Distribution},
     kernel::toolchain::{self, Programs, Toolchain},
+    platform::HOST,
     store::whole::is_whole,
 };
 
 /// Counts up when the same packages are to be unpacked differently.
 const LAYOUT: u32 = 1;
 
-/// First parts of the names of the packages with a kernel's headers and its build programs; all
-/// other packages are the compiler and its tools.
-const HEADERS: [&str; 2] = ["linux-headers-", "linux-kbuild-"];
+/// First parts of the names of the packages with a kernel's headers, and with its build programs; all other packages
+/// are the compiler and its tools.
+const HEADERS: &str = "linux-headers-";
+const PROGRAMS: &str = "linux-kbuild-";
 
 /// Packages that a build uses, besides the dependencies of the headers.
 const BUILT_WITH: &str = "make";
@@ -31,11 +34,23 @@ const NOT_BUILT_WITH: [&str; 3] = ["binutils", "linux-base", "pahole"];
 /// The beginnings of the packages that the build programs depend on to sign modules.
 const NOT_USED: [&str; 3] = ["libssl", "linux-", "openssl-"];
 
+/// The packages of this machine, and those for guests, which may have another architecture.
+#[derive(Clone, Copy)]
+pub(crate) struct Packages<'a> {
+    /// Those of this machine.
+    pub here: &'a dyn Distribution,
+    /// Those for guests.
+    pub guest: &'a dyn Distribution,
+}
+
 /// The packages to build modules of one kernel with.
 pub(super) struct Tools {
     release: String,
     name: String,
+    /// The headers of the kernel.
     headers: Vec<Candidate>,
+    /// Its build programs, which run on this machine.
+    programs: Vec<Candidate>,
     compiler: Toolchain,
 }
 
@@ -49,15 +64,15 @@ pub(super) struct Unpacked {
 impl Tools {
     /// Resolves the package with a kernel's headers, with its dependencies.
     pub(super) fn find(
-        distribution: &dyn Distribution,
+        packages: Packages<'_>,
         release: &str,
         name: &str,
         assumed: &str,
     ) -> Result<Self, KmodError> {
+        let guest = packages.here.guest();
         let assumed: Vec<_> = NOT_BUILT_WITH.into_iter().chain([assumed]).collect();
-        let binutils = format!("binutils-{}", distribution.guest().package_suffix());
-        let names = [BUILT_WITH, &binutils, name];
-        let candidates = distribution.closure(&names, &assumed).map_err(|error| match error {
+        let binutils = format!("binutils-{}", guest.package_suffix());
+        let missing = |error| match error {
             AptError::Unknown { name: missing, .. } if missing == name => KmodError::NoHeaders {
                 release: release.to_owned(),
                 reason: format!(
@@ -66,35 +81,58 @@ impl Tools {
                 ),
             },
             error => error.into(),
-        })?;
+        };
         let starts = |candidate: &Candidate, beginnings: &[&str]| {
             beginnings.iter().any(|beginning| candidate.package.name.starts_with(beginning))
         };
-        let (headers, mut compiler): (Vec<_>, Vec<_>) =
-            candidates.into_iter().partition(|candidate| starts(candidate, &HEADERS));
+        let closure = |packages: &dyn Distribution, names: &[&str], assumed: &[&str]| {
+            packages.closure(names, assumed).map_err(missing)
+        };
+        let (headers, built) = if guest.debian == HOST.debian {
+            closure(packages.here, &[BUILT_WITH, &binutils, name], &assumed)?
+                .into_iter()
+                .partition(|candidate| starts(candidate, &[HEADERS]))
+        } else {
+            let depends = closure(packages.guest, &[name], &assumed)?;
+            let names = depends.iter().filter_map(|it| on_this_machine(&it.package.name, guest));
+            let names: BTreeSet<String> = names.chain([BUILT_WITH.to_owned(), binutils]).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let headers = depends.into_iter().filter(|it| starts(it, &[HEADERS])).collect();
+            (headers, closure(packages.here, &names, &["linux-base", "pahole"])?)
+        };
+        let built: Vec<Candidate> = built;
+        let (programs, mut compiler): (Vec<_>, Vec<_>) =
+            built.into_iter().partition(|candidate| starts(candidate, &[PROGRAMS]));
         compiler.retain(|candidate| !starts(candidate, &NOT_USED));
-        let compiler = Toolchain::new(compiler, distribution.guest());
-        Ok(Self { release: release.to_owned(), name: name.to_owned(), headers, compiler })
+        let compiler = Toolchain::new(compiler, guest);
+        Ok(Self { release: release.to_owned(), name: name.to_owned(), headers, programs, compiler })
     }
 
     /// Computes the digest of all packages.
     pub(super) fn digest(&self) -> Digest {
-        Digest::of_json(&[toolchain::digest_of(LAYOUT, &self.headers), self.compiler.digest()])
+        Digest::of_json(&[self.headers_digest(), self.compiler.digest()])
+    }
+
+    /// Computes the digest of the headers and the build programs.
+    fn headers_digest(&self) -> Digest {
+        let packages: Vec<_> = self.headers.iter().chain(&self.programs).cloned().collect();
+        toolchain::digest_of(LAYOUT, &packages)
     }
 
     /// Downloads and unpacks the packages that the store does not have yet.
     pub(super) fn unpacked(
         &self,
-        distribution: &dyn Distribution,
+        Packages { here, guest }: Packages<'_>,
         store: &Store,
         lock: &StoreLock,
         on_event: &dyn Fn(Event),
     ) -> Result<Unpacked, KmodError> {
-        let compiler = self.compiler.unpacked(distribution, store, lock, on_event)?;
-        let headers = store.headers(toolchain::digest_of(LAYOUT, &self.headers));
+        let compiler = self.compiler.unpacked(here, store, lock, on_event)?;
+        let headers = store.headers(self.headers_digest());
         if !is_whole(&headers) {
-            let folder = distribution.guest().kernel_folder;
-            let debs = distribution.fetch(&self.headers)?;
+            let folder = here.guest().kernel_folder;
+            let mut debs = guest.fetch(&self.headers)?;
+            debs.extend(here.fetch(&self.programs)?);
             lock.fill(&headers, |draft| {
                 on_event(Event::Unpacking { what: self.name.clone() });
                 debs.iter().try_for_each(|deb| {
@@ -136,6 +174,19 @@ impl Unpacked {
     }
 }
 
+/// Returns the package of this machine that does there what one of the guest's architecture does: the same build
+/// programs, and the compiler that builds for the guest. Others are of no use.
+fn on_this_machine(name: &str, guest: &Platform) -> Option<String> {
+    if name.starts_with(PROGRAMS) {
+        return Some(name.to_owned());
+    }
+    // `gcc-14`, and since 7.x `gcc-14-for-host`, which leads to `gcc-14-aarch64-linux-gnu`.
+    let version = name.strip_prefix("gcc-")?;
+    let version = version.strip_suffix("-for-host").unwrap_or(version);
+    version.parse::<u32>().ok()?;
+    Some(format!("gcc-{version}-{}", guest.package_suffix()))
+}
+
 /// Returns whether a path of the headers is needed; those of other architectures are not.
 fn is_header(path: &str, folder: &str) -> bool {
     match path.split('/').collect::<Vec<_>>()[..] {
@@ -148,6 +199,19 @@ fn is_header(path: &str, folder: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn build_programs_and_the_compiler_are_this_machine_s() {
+        let guest = preemptlab_model::Arch::Arm64.platform();
+        let found = |name| on_this_machine(name, guest);
+        assert_eq!(found("linux-kbuild-6.12.1").as_deref(), Some("linux-kbuild-6.12.1"));
+        for name in ["gcc-14", "gcc-14-for-host"] {
+            assert_eq!(found(name).as_deref(), Some("gcc-14-aarch64-linux-gnu"));
+        }
+        for name in ["gcc-14-base", "cpp-14", "libc6", "linux-headers-6.12.1-common"] {
+            assert_eq!(found(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn only_what_builds_need_is_unpacked() {

@@ -49,6 +49,11 @@ const NOT_USED: [&str; 11] = [
 /// architecture; one without an ending has, too.
 const LINKS_SUFFIX: &str = "-for-host";
 
+/// First parts of the paths that are kept of a compiler's packages that builds for another architecture, of which
+/// `{triplet}` is.
+const KEPT_OF_CROSS: [&str; 3] =
+    ["usr/bin/{triplet}-", "usr/lib/gcc-cross/{triplet}/", "usr/libexec/gcc-cross/{triplet}/"];
+
 /// First parts of the paths that are kept of the packages.
 const KEPT: [&str; 17] = [
     "usr/bin/bc",
@@ -141,9 +146,9 @@ impl Toolchain {
             lock.fill(&root, |draft| {
                 on_event(Event::Unpacking { what: "the compiler of kernels".to_owned() });
                 for deb in &debs {
-                    unpack(deb, draft, is_kept)?;
+                    unpack(deb, draft, |path| is_kept(path, self.guest))?;
                 }
-                Ok::<_, PackageError>(finish(draft)?)
+                Ok::<_, PackageError>(finish(draft, self.guest)?)
             })?;
         }
         Ok(Programs { guest: self.guest, root })
@@ -221,13 +226,15 @@ fn is_links(name: &str, names: &[String]) -> bool {
     names.contains(&format!("{plain}-{}", HOST.package_suffix()))
 }
 
-fn is_kept(path: &str) -> bool {
-    KEPT.iter().any(|kept| path.starts_with(&named(kept, HOST)))
+fn is_kept(path: &str, guest: &Platform) -> bool {
+    let is =
+        |kept: &[&str], of: &Platform| kept.iter().any(|kept| path.starts_with(&named(kept, of)));
+    (is(&KEPT, HOST) || is(&KEPT_OF_CROSS, guest))
         && !LEFT_OUT.iter().any(|large| path.contains(large))
 }
 
 /// Makes the unpacked programs start each other.
-fn finish(root: &Path) -> Result<(), StoreError> {
+fn finish(root: &Path, guest: &Platform) -> Result<(), StoreError> {
     wrap(root)?;
     let programs = root.join("usr/bin");
     let link = |target: &str, path: PathBuf| match path.symlink_metadata() {
@@ -235,7 +242,7 @@ fn finish(root: &Path) -> Result<(), StoreError> {
         Err(_) => symlink(target, &path).map_err(StoreError::at(&path)),
     };
     for name in SHORT_NAMES {
-        link(&format!("{}-{name}", HOST.triplet), programs.join(name))?;
+        link(&format!("{}-{name}", guest.triplet), programs.join(name))?;
     }
     for name in MERGED {
         link(&format!("usr/{name}"), root.join(name))?;
@@ -278,11 +285,11 @@ mod tests {
             "usr/libexec/gcc/x86_64-linux-gnu/14/cc1",
             "usr/lib/x86_64-linux-gnu/libc.so.6",
         ] {
-            assert!(is_kept(path), "{path}");
+            assert!(is_kept(path, HOST), "{path}");
         }
         for path in ["usr/bin/as", "usr/libexec/gcc/x86_64-linux-gnu/14/lto1", "usr/share/doc/make"]
         {
-            assert!(!is_kept(path), "{path}");
+            assert!(!is_kept(path, HOST), "{path}");
         }
     }
 
@@ -305,8 +312,8 @@ mod tests {
             fs::write(programs.join(name), "#!/bin/sh\necho \"${0##*/}\" \"$@\"\n").unwrap();
             fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
-        finish(folder.path()).unwrap();
-        finish(folder.path()).unwrap();
+        finish(folder.path(), HOST).unwrap();
+        finish(folder.path(), HOST).unwrap();
         assert!(folder.path().join("lib").is_symlink() && programs.join("ld").is_symlink());
         let said = std::process::Command::new(programs.join(HOST_COMPILER))
             .args(["-c", "two words"])
