@@ -16,9 +16,12 @@ help:
 	        printf "  make %-14s %s\n", substr($$0, 1, RLENGTH - 2), substr($$0, RLENGTH + 1); \
 	    else printf "  %-19s %s\n", "", $$0 }' $(firstword $(MAKEFILE_LIST))
 
-## demo: build, run the quick study, print the comparison
+# Where it is written as `make demo ARCH=arm64`: who builds kernels may have it in the environment for other ends.
+OF_ARCH = $(if $(filter command line,$(origin ARCH)),$(ARCH))
+
+## demo: build, run the quick study, print the comparison; ARCH=arm64 has guests of arm64
 demo: build
-	$(PREEMPTLAB) run studies/quick.toml --out runs/quick
+	$(PREEMPTLAB) run studies/quick.toml $(if $(OF_ARCH),--arch $(OF_ARCH)) --out runs/quick$(addprefix -,$(OF_ARCH))
 
 ## build: leave the binary in target/release
 build: deps

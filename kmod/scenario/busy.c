@@ -18,17 +18,27 @@
 
 #define COARSE_NOPS 500
 
+/*
+ * Counts down to zero and goes back until then; aligned, so that the coarse loop does not cross a page. A label that
+ * is a number would be a symbol of the module on arm64.
+ */
+#if defined(CONFIG_X86)
+#define COARSE_ALIGN "9"
+#define COUNT_DOWN "	dec %0\n" "	jnz .Lturn%=\n"
+#elif defined(CONFIG_ARM64)
+#define COARSE_ALIGN "11"
+#define COUNT_DOWN "	subs %0, %0, #1\n" "	b.ne .Lturn%=\n"
+#endif
+
 static noinline void preemptlab_scenario_spin(u64 turns)
 {
 	if (!turns)
 		return;
-	/* Aligned, so that the loop does not cross a page. */
-	asm volatile(".p2align 9\n"
-		     "1:	.rept %c1\n"
+	asm volatile(".p2align " COARSE_ALIGN "\n"
+		     ".Lturn%=: .rept %c1\n"
 		     "	nop\n"
 		     "	.endr\n"
-		     "	dec %0\n"
-		     "	jnz 1b\n"
+		     COUNT_DOWN
 		     : "+r" (turns) : "i" (COARSE_NOPS) : "cc");
 }
 
@@ -37,8 +47,8 @@ static noinline void preemptlab_scenario_spin_finely(u64 turns)
 	if (!turns)
 		return;
 	asm volatile(".p2align 4\n"
-		     "1:	dec %0\n"
-		     "	jnz 1b\n"
+		     ".Lturn%=:\n"
+		     COUNT_DOWN
 		     : "+r" (turns) : : "cc");
 }
 

@@ -65,6 +65,35 @@ fn the_suite_holds_on_7_2() {
     check(&play(&desk, &arguments), &models);
 }
 
+/// Debian's kernels for arm64 have one mode each.
+#[test]
+fn the_demonstration_holds_on_arm64() {
+    let desk = Desk::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/driver-demo.toml");
+    let models = ["voluntary", "rt"];
+    let compare = models.join(",");
+    let arguments = ["run", path, "--arch", "arm64", "--preempt", &compare, "--format", "json"];
+    check(&Finished::new(desk.lasting_command(&arguments).output().unwrap()), &models);
+}
+
+/// Those of page-zeroing expect the time that amd64 takes to zero pages.
+#[test]
+#[ignore = "takes long: a part of make nightly"]
+fn the_suite_holds_on_arm64() {
+    let desk = Desk::new();
+    let paths: Vec<String> = shipped();
+    let paths = paths.iter().map(String::as_str).filter(|path| !path.contains("page-zeroing"));
+    let paths: Vec<&str> = paths.collect();
+    let play = |kernel: &str, models: &[&str]| {
+        let models_option = models.join(",");
+        let options = ["--arch", "arm64", "--kernel", kernel, "--preempt", &models_option];
+        let all = [&["run"], &paths[..], &options, &["--format", "json"]].concat();
+        check(&Finished::new(desk.lasting_command(&all).output().unwrap()), models);
+    };
+    play("debian:6.12", &["voluntary", "rt"]);
+    play("debian:7.3", &["lazy"]);
+}
+
 #[test]
 fn a_kernel_that_disagrees_is_the_answer_no() {
     let desk = Desk::new();

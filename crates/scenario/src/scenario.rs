@@ -51,6 +51,11 @@ impl Scenario {
         self.arch
     }
 
+    /// Returns the scenario on a machine of another architecture.
+    pub fn on(self, arch: Arch) -> Self {
+        Self { arch, ..self }
+    }
+
     /// Returns the number of CPUs of its machine.
     pub fn cpus(&self) -> u32 {
         self.cpus

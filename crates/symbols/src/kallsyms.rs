@@ -11,6 +11,11 @@ const SYMBOLS_MAX: usize = 1 << 20;
 /// The longest name (include/linux/kallsyms.h, `KSYM_NAME_LEN`).
 const NAME_BYTES_MAX: usize = 512;
 
+/// First parts of names that are no functions or variables: of labels of the assembler's own (GNU as, "Symbol Names"),
+/// and of marks between code and data (ELF for the Arm 64-bit Architecture, "Mapping symbols"). Modules for arm64 keep
+/// them.
+const NO_SYMBOLS: [&str; 2] = [".L", "$"];
+
 /// The distance behind a module's last symbol up to which an address still belongs to it, in bytes.
 /// The kernel does not tell that symbol's end; no function is this long.
 const LAST_BYTES_MAX: u64 = 64 << 10;
@@ -247,7 +252,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Parses a line; `None` for a blank one.
+    /// Parses a line; `None` for a blank one, and for what is no symbol of the kernel's.
     fn parse(line: &'a str) -> Result<Option<Self>, &'static str> {
         let mut fields = line.split_ascii_whitespace();
         let Some(address) = fields.next() else { return Ok(None) };
@@ -258,6 +263,10 @@ impl<'a> Line<'a> {
         let name = fields.next().ok_or("no name")?;
         if name.len() > NAME_BYTES_MAX {
             return Err("the name is too long");
+        }
+        // A label that was a number has a control character in it.
+        if NO_SYMBOLS.iter().any(|start| name.starts_with(start)) {
+            return Ok(None);
         }
         // Names are printed.
         if line.contains(|c: char| c.is_control() && c != '\t') {
@@ -335,6 +344,8 @@ ffffffff81900200 t never
 ffffffff82000000 D jiffies
 ffffffffc0000000 t first\t[one]
 ffffffffc0000040 t helper\t[one]
+ffffffffc0000048 t .L14472\u{2}1\t[one]
+ffffffffc0000044 t $x\t[one]
 ffffffffc0001000 t last [two]
 ";
 

@@ -13,9 +13,9 @@ use preemptlab_analysis::{
 };
 use preemptlab_files::OutFolder;
 use preemptlab_lab::{Execution, Lab, Mistake, Wanted, chosen, read};
-use preemptlab_model::{BackendKind, KernelRef};
+use preemptlab_model::{Arch, BackendKind, KernelRef};
 use preemptlab_report::{scenario_svg, scenarios_markdown, scenarios_page, scenarios_terminal};
-use preemptlab_scenario::Model;
+use preemptlab_scenario::{Model, Scenario, ScenarioError};
 
 use super::options::{Executor, Options};
 use crate::{
@@ -43,7 +43,7 @@ pub fn play(
         models => models,
     };
     let under = Under { kernel: &kernel, models };
-    let loaded = load(files)?;
+    let loaded = load(files, options.overrides.arch)?;
     check_forms(&options.forms)?;
     for Form { format, file } in &options.forms {
         check_file(*format, file.as_deref(), files.len())?;
@@ -101,7 +101,7 @@ fn is_file(path: &Path) -> bool {
 
 /// Refuses options that only experiments have.
 fn check(options: &Options, executor: Executor<'_>) -> exit::Result<()> {
-    let OverrideArgs { arch, machine, workloads, replicates, seed, .. } = &options.overrides;
+    let OverrideArgs { machine, workloads, replicates, seed, .. } = &options.overrides;
     let given = [
         (!options.until.is_empty(), "--until"),
         (options.baseline.is_some(), "--baseline"),
@@ -109,7 +109,6 @@ fn check(options: &Options, executor: Executor<'_>) -> exit::Result<()> {
         (options.retry_failed, "--retry-failed"),
         (executor.no_cache, "--no-cache"),
         (!executor.backend.is_vm(), "--backend"),
-        (arch.is_some(), "--arch"),
         (!machine.is_empty(), "--machine"),
         (!workloads.is_empty(), "--workload"),
         (replicates.is_some(), "--replicates"),
@@ -168,21 +167,30 @@ fn write(form: &Form, shown: &[Shown<'_>], output: &Output) -> exit::Result<()> 
     }
 }
 
-/// Reads every file with all of its variants; a mistake is shown in its place.
-fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
+/// Reads every file with all of its variants, for guests of an architecture if one is named; a mistake is shown in its
+/// place.
+fn load(files: &[PathBuf], arch: Option<Arch>) -> exit::Result<Vec<Loaded>> {
     let one = |path: &PathBuf| {
         let text = read(path, meant::Kind::Run)?;
-        let scenarios = preemptlab_scenario::Scenario::parse_variants(&text).map_err(|error| {
-            match meant::no_scenario(&text, path) {
-                Some(other) => exit::unusable(other),
-                None => {
-                    let preemptlab_scenario::ScenarioError { message, help, span, .. } = error;
-                    let path = path.clone();
-                    preemptlab_lab::Error::from(Mistake { path, text, message, help, span }).into()
+        let scenarios =
+            Scenario::parse_variants(&text).map_err(|error| {
+                match meant::no_scenario(&text, path) {
+                    Some(other) => exit::unusable(other),
+                    None => {
+                        let ScenarioError { message, help, span, .. } = error;
+                        let path = path.clone();
+                        preemptlab_lab::Error::from(Mistake { path, text, message, help, span })
+                            .into()
+                    }
                 }
-            }
-        })?;
-        let loaded = |scenario| Loaded { path: path.clone(), scenario };
+            })?;
+        let loaded = |scenario: Scenario| {
+            let scenario = match arch {
+                Some(arch) => scenario.on(arch),
+                None => scenario,
+            };
+            Loaded { path: path.clone(), scenario }
+        };
         Ok(scenarios.into_iter().map(loaded).collect::<Vec<_>>())
     };
     Ok(files.iter().map(one).collect::<exit::Result<Vec<_>>>()?.concat())
