@@ -47,7 +47,8 @@ pub struct Tracer {
 
 /// Where in a block an event is.
 struct Place {
-    site: u32,
+    /// The site; `None` where it is only looked whether an interrupt is to be raised.
+    site: Option<u32>,
     /// What the block's instructions from this one on take, in 1/256 counts.
     left: i64,
 }
@@ -119,6 +120,11 @@ impl Tracer {
         if block.address() < self.processor.kernel_start() {
             return;
         }
+        // There may be no event for long, and the interrupt is to come when it is due.
+        if let (Some(_), [left, ..]) = (&self.injector, left) {
+            block.on_execution(0, callback, Access::Read, self.places.len() as u64);
+            self.places.push(Place { site: None, left: left.cast_signed() });
+        }
         for (index, left) in left.iter().enumerate() {
             let mut bytes = [0; 15];
             let (address, count) = block.instruction(index, &mut bytes);
@@ -130,7 +136,8 @@ impl Tracer {
             let is_return = self.records_returns(address) && self.processor.is_return(bytes);
             let is_return = is_return.then_some(SiteKind::Return.into());
             for effect in [call, probe, effect, is_return].into_iter().flatten() {
-                let place = Place { site: self.site(address, effect), left: left.cast_signed() };
+                let site = Some(self.site(address, effect));
+                let place = Place { site, left: left.cast_signed() };
                 let access = if self.reads_registers(effect) { Access::Read } else { Access::None };
                 block.on_execution(index, callback, access, self.places.len() as u64);
                 self.places.push(place);
@@ -182,9 +189,15 @@ impl Tracer {
     /// To be called from the callback that [`Tracer::translate`] asked for, with its data.
     pub unsafe fn record(&mut self, place: usize, clock: &mut Clock, balance: i64) {
         let Some(&Place { site, left }) = self.places.get(place) else { return };
-        let number = site as usize;
         // SAFETY: as the caller promises.
         let (now_ns, cpu) = unsafe { (clock.now_ns(left - balance), clock.cpu()) };
+        let Some(number) = site.map(|site| site as usize) else {
+            if let Some(injector) = &mut self.injector {
+                // SAFETY: this is the callback of an instruction on this CPU.
+                unsafe { injector.raise_due(clock, &self.guest, cpu, now_ns) };
+            }
+            return;
+        };
         if let Some(zoom) = &self.program.zoom
             && !(zoom.start_ns..=zoom.end_ns).contains(&now_ns)
         {
@@ -202,10 +215,6 @@ impl Tracer {
         let Some((number, effect)) = self.meant(number, address, effect) else { return };
         let announced = self.sites[number].announced;
         let kind = effect.kind;
-        if let Some(injector) = &mut self.injector {
-            // SAFETY: this is the callback of an instruction on this CPU.
-            unsafe { injector.raise_due(clock, &self.guest, cpu, now_ns) };
-        }
         let announced = announced.unwrap_or_else(|| self.announce(number, kind, address));
         self.on(cpu);
         // A block that a fault has left early keeps what its rest was to cost, which is less than the counts

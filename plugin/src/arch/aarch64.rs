@@ -9,7 +9,7 @@ use std::ffi::CStr;
 
 use preemptlab_protocol::trace::{Register, stream::SiteKind};
 
-use super::{Effect, Processor};
+use super::processor::{Effect, Processor};
 use crate::qemu::Guest;
 
 /// arm64.

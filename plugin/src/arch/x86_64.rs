@@ -12,7 +12,7 @@ use std::ffi::CStr;
 
 use preemptlab_protocol::trace::{Register, stream::SiteKind};
 
-use super::{Effect, Processor};
+use super::processor::{Effect, Processor};
 use crate::qemu::Guest;
 
 pub use class::{class, leaves_block};

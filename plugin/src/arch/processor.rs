@@ -1,0 +1,60 @@
+use std::ffi::CStr;
+
+use preemptlab_protocol::trace::{Register, stream::SiteKind};
+
+use crate::qemu::Guest;
+
+/// What tracing needs to know of a processor.
+pub trait Processor: Sync {
+    /// The registers that are read.
+    fn registers(&self) -> &'static [Register];
+
+    /// Where the kernel's half of the address space begins.
+    fn kernel_start(&self) -> u64;
+
+    /// What an instruction does to preemption and interrupts; most do nothing. `preempt_count` is the trace program's.
+    fn effect(&self, address: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect>;
+
+    /// Whether an instruction returns from a function.
+    fn is_return(&self, bytes: &[u8]) -> bool;
+
+    /// The stack pointer.
+    fn stack_pointer(&self) -> Register;
+
+    /// The address by which instructions mean `preempt_count` now.
+    fn count_address(&self, guest: &Guest, preempt_count: u64) -> u64;
+
+    /// Whether interrupts are on after an instruction that restores flags.
+    fn restores_irqs(&self, guest: &Guest, effect: Effect) -> bool;
+
+    /// Whether the way out of an interrupt or exception leads to user space.
+    fn returns_to_user(&self, guest: &Guest) -> bool;
+
+    /// Words among which are the addresses that the functions at work return to, the innermost first; `None` where the
+    /// stack is not mapped.
+    fn stack(&self, guest: &Guest) -> Option<Vec<u64>>;
+
+    /// QEMU's name for the property of a CPU by which interrupts find it.
+    fn processor_id(&self) -> &'static CStr;
+
+    /// The address to which a message is written that interrupts the CPU with this number, by that for the first one.
+    fn message_address(&self, first: u64, processor_id: u64) -> u64;
+}
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// What happens.
+    pub kind: SiteKind,
+    /// The register whose value tells how much, if one does.
+    pub amount: Option<Register>,
+    /// A register and what is added to it: it happens only where that makes the address of
+    /// `preempt_count`.
+    pub address: Option<(Register, u64)>,
+}
+
+impl From<SiteKind> for Effect {
+    fn from(kind: SiteKind) -> Self {
+        Self { kind, amount: None, address: None }
+    }
+}
