@@ -37,47 +37,36 @@ fn guests_of_arm64_execute_cells_and_say_the_same_again() {
     finished(&["verify", "recording"]).succeeds().says(&["4 same, 0 different"]);
 }
 
-/// One CPU, on which a wakeup is executed at the instant that was computed to be the worst, and two, which interrupt
-/// each other and wait for each other's locks.
 #[test]
-fn traces_of_arm64_name_causes_and_worst_instants_can_be_executed() {
+fn traces_of_arm64_name_causes_and_the_worst_instant_can_be_executed() {
     let desk = Desk::new();
     desk.write(
         "traced.toml",
         "format = 1\nname = \"traced\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"voluntary\"]\n\
-         cpus = [1, 2]\n[machine]\narch = \"arm64\"\n[replicates]\ncount = 1\n\
-         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"250ms\"\n",
+         [machine]\narch = \"arm64\"\n[replicates]\ncount = 1\n\
+         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n",
     );
     let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
-    let json = |arguments: &[&str]| -> Value {
-        serde_json::from_str(&run(arguments).succeeds().stdout).unwrap()
-    };
     run(&["run", "traced.toml", "--trace", "--out", "traced"]).succeeds();
-    let text =
-        run(&["explain", "traced", "--cell", "processes on 1 CPU"]).succeeds().stdout.clone();
-    let parts =
-        ["hard interrupt", "arch_timer", "scheduling", "return to user", "the same to the byte"];
-    parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+    let text = run(&["explain", "traced"]).succeeds().stdout.clone();
+    for part in
+        ["hard interrupt", "arch_timer", "scheduling", "return to user", "the same to the byte"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     let ranking = run(&["explain", "traced", "ranking"]).succeeds().stdout.clone();
     for section in
         ["(call)     write", "(softirq)  rcu_core_si", "interrupts __wake_up_common_lock"]
     {
         assert!(ranking.contains(section), "{section}: {ranking}");
     }
-    let searched = json(&["explain", "traced", "search", "--format", "json"]);
-    for found in searched["configurations"].as_array().unwrap() {
-        let ns = |name: &str| found[name].as_f64().unwrap();
-        let (computed_ns, executed_ns) = (ns("bound_ns"), ns("worst_ns"));
-        let apart_ns = (computed_ns - executed_ns).abs();
-        println!(
-            "{}: computed {computed_ns} ns, executed {executed_ns} ns",
-            found["configuration"]
-        );
-        // On several CPUs a wakeup that is moved changes who holds a lock then.
-        let has_one_cpu = found["cpus"] == 1;
-        assert!(!has_one_cpu || apart_ns <= (computed_ns * 0.05).max(2_000.0), "{found}");
-        assert!(executed_ns > 0.0, "{found}");
-    }
+    let searched =
+        run(&["explain", "traced", "search", "--format", "json"]).succeeds().stdout.clone();
+    let searched: Value = serde_json::from_str(&searched).unwrap();
+    let found = &searched["configurations"][0];
+    let [computed_ns, executed_ns] = ["bound_ns", "worst_ns"].map(|it| found[it].as_f64().unwrap());
+    println!("computed {computed_ns} ns, executed {executed_ns} ns");
+    assert!((computed_ns - executed_ns).abs() <= (computed_ns * 0.05).max(2_000.0), "{found}");
 }
 
 /// 6.1 for arm64 lists functions alone, so that its clock is not found. Latency is what the probes sampled.

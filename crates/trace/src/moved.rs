@@ -20,6 +20,11 @@ const STARTS_MAX: usize = 1 << 22;
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
 const MODE_REL: u64 = 1;
 
+/// The voluntary point of preemption, and the longest time that it takes where nobody has asked for the CPU, in
+/// nanoseconds. Whoever asks meanwhile may still be heard there, though the stretch behind it begins with the call.
+const COND_RESCHED: &str = "__cond_resched";
+const COND_RESCHED_NS: u64 = 250;
+
 /// The probe's timer, to expire at an instant of a closed stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MovedTimer {
@@ -80,7 +85,7 @@ pub fn moved_timers(
     let longest = bound.longest.iter().copied();
     let mut moved: Vec<MovedTimer> = longest
         .filter_map(|closed| {
-            let (at_ns, Start { timer, base, .. }) = timers.instant(closed)?;
+            let (at_ns, Start { timer, base, .. }) = timers.instant(kernel, closed)?;
             let to_monotonic_ns = at_ns.checked_sub_signed(clock_offset_ns)?;
             Some(MovedTimer { timer, base, closed, at_ns, to_monotonic_ns })
         })
@@ -153,12 +158,19 @@ impl Timers {
     }
 
     /// Returns the first instant of a stretch to which the probe's timer can be moved, with its start.
-    fn instant(&self, closed: Closed) -> Option<(u64, Start)> {
+    fn instant(&self, kernel: &Kernel, closed: Closed) -> Option<(u64, Start)> {
         let starts = self.0.get(&closed.cpu)?;
         let asleep = |start: &Start| start.asleep_ns.is_some_and(|ns| ns < closed.end_ns);
         let start = starts.get(starts.partition_point(asleep).checked_sub(1)?)?;
         // The switch from the probe to the next task may itself be a part of the stretch.
-        let at_ns = closed.start_ns.max(start.asleep_ns?);
+        let open_ns = match kernel.function(closed.start_address) {
+            Some(COND_RESCHED) => COND_RESCHED_NS,
+            _ => 0,
+        };
+        let at_ns = closed.start_ns.saturating_add(open_ns).max(start.asleep_ns?);
+        if at_ns >= closed.end_ns {
+            return None;
+        }
         // A timer that expires in the stretch can expire earlier there.
         (start.due_ns > at_ns).then_some((at_ns, *start))
     }
@@ -185,6 +197,11 @@ mod tests {
     /// Returns the instant, in nanoseconds, of a stretch from 100 to 150 us to which a timer can be moved that
     /// expires at `due_us`. The probe sleeps from `asleep_us` on.
     fn instant(due_us: u64, asleep_us: u64) -> Option<u64> {
+        instant_behind(0, due_us, asleep_us)
+    }
+
+    /// Returns the same of a stretch that begins at an address.
+    fn instant_behind(start_address: u64, due_us: u64, asleep_us: u64) -> Option<u64> {
         let mut stream = Stream::new();
         stream.task(&task(0x1000, 7, 6, 9, PROBE));
         stream.task(&task(0x2000, 8, 120, 0, "other"));
@@ -195,7 +212,7 @@ mod tests {
         let closed = Closed {
             cpu: 0,
             start_ns: 100_000,
-            start_address: 0,
+            start_address,
             end_ns: 150_000,
             has_softirq: false,
             removed_ns: 0,
@@ -208,6 +225,13 @@ mod tests {
             assert_eq!(moved.wait_ns(), 150_000 - moved.at_ns);
         }
         moved.first().map(|moved| moved.at_ns)
+    }
+
+    /// There the scheduler would still hear of it.
+    #[test]
+    fn a_timer_does_not_move_to_a_point_of_preemption() {
+        let address = crate::testing::address("__cond_resched");
+        assert_eq!(instant_behind(address, 300, 3), Some(100_000 + COND_RESCHED_NS));
     }
 
     #[test]
