@@ -16,7 +16,7 @@ help:
 	        printf "  make %-14s %s\n", substr($$0, 1, RLENGTH - 2), substr($$0, RLENGTH + 1); \
 	    else printf "  %-19s %s\n", "", $$0 }' $(firstword $(MAKEFILE_LIST))
 
-# Where it is written as `make demo ARCH=arm64`: who builds kernels may have it in the environment for other ends.
+# ARCH counts on the command line alone: kernel developers often have it in their environment.
 OF_ARCH = $(if $(filter command line,$(origin ARCH)),$(ARCH))
 
 ## demo: build, run the quick study, print the comparison; ARCH=arm64 has guests of arm64

@@ -34,6 +34,8 @@ static __always_inline u64 preemptlab_counter(void)
 {
 	return __arch_counter_get_cntvct();
 }
+#else
+#error "modules know the counters of x86-64 and arm64"
 #endif
 
 /*

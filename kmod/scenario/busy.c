@@ -28,6 +28,8 @@
 #elif defined(CONFIG_ARM64)
 #define COARSE_ALIGN "11"
 #define COUNT_DOWN "	subs %0, %0, #1\n" "	b.ne .Lturn%=\n"
+#else
+#error "the busy loop is written for x86-64 and arm64"
 #endif
 
 static noinline void preemptlab_scenario_spin(u64 turns)

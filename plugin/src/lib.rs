@@ -119,9 +119,10 @@ pub unsafe extern "C" fn qemu_plugin_install(
         complain("only guests of x86_64 and aarch64 have traces");
         return 1;
     };
-    let has_prices = target.to_bytes() == b"x86_64";
     match ask(&arguments) {
-        Ok(asked) if !has_prices && (asked.prices.is_some() || asked.counts.is_some()) => {
+        Ok(asked)
+            if !processor.has_prices() && (asked.prices.is_some() || asked.counts.is_some()) =>
+        {
             complain("only x86_64 guests have prices");
             1
         }

@@ -32,8 +32,8 @@ pub struct Tracer {
     probes: HashMap<u64, Vec<u32>>,
     functions: HashSet<u64>,
     sites: Vec<Site>,
-    /// The numbers of sites by their addresses and kinds.
-    known: HashMap<(u64, (u64, u64)), u32>,
+    /// The numbers of sites by their addresses and effects.
+    known: HashMap<(u64, Effect), u32>,
     announced: u64,
     places: Vec<Place>,
     guest: Guest,
@@ -120,7 +120,7 @@ impl Tracer {
         if block.address() < self.processor.kernel_start() {
             return;
         }
-        // There may be no event for long, and the interrupt is to come when it is due.
+        // There may be no event for long, and the interrupt is to come with the first block that begins when it is due.
         if let (Some(_), [left, ..]) = (&self.injector, left) {
             block.on_execution(0, callback, Access::Read, self.places.len() as u64);
             self.places.push(Place { site: None, left: left.cast_signed() });
@@ -152,7 +152,7 @@ impl Tracer {
 
     fn site(&mut self, address: u64, effect: Effect) -> u32 {
         let number = self.sites.len() as u32;
-        match self.known.entry((address, effect.kind.encode())) {
+        match self.known.entry((address, effect)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
                 unknown.insert(number);
@@ -327,7 +327,7 @@ impl Tracer {
             }
             SiteKind::Halt => {
                 self.event(tag, now_ns);
-                // An interrupt wakes the CPU, whether it is off or not.
+                // arm64 halts with interrupts off, and one that comes ends that all the same.
                 self.sections().irqs_off_since_ns = None;
             }
             _ => self.event(tag, now_ns),

@@ -48,7 +48,8 @@ fn traces_of_arm64_name_causes_and_the_worst_instant_can_be_executed() {
     );
     let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
     run(&["run", "traced.toml", "--trace", "--out", "traced"]).succeeds();
-    let text = run(&["explain", "traced"]).succeeds().stdout.clone();
+    let explained = run(&["explain", "traced"]);
+    let text = &explained.succeeds().stdout;
     for part in
         ["hard interrupt", "arch_timer", "scheduling", "return to user", "the same to the byte"]
     {
@@ -60,6 +61,14 @@ fn traces_of_arm64_name_causes_and_the_worst_instant_can_be_executed() {
     {
         assert!(ranking.contains(section), "{section}: {ranking}");
     }
+    let zoom = explained.stderr.lines().find_map(|line| line.strip_prefix("next: preemptlab "));
+    let zoom: Vec<&str> = zoom.unwrap().split(' ').collect();
+    let zoomed = run(&zoom).succeeds().stdout.clone();
+    assert!(zoomed.contains("arch_timer_handler_virt()"), "{zoomed}");
+    let trace = ["explain", "traced", "trace", "--format", "ftrace", "--out", "trace.txt"];
+    run(&trace).succeeds();
+    let exported = fs::read_to_string(desk.path("trace.txt")).unwrap();
+    assert!(exported.contains("irq_handler_entry: irq=-1 name=arch_timer"));
     let searched =
         run(&["explain", "traced", "search", "--format", "json"]).succeeds().stdout.clone();
     let searched: Value = serde_json::from_str(&searched).unwrap();

@@ -14,7 +14,7 @@ const NAME_BYTES_MAX: usize = 512;
 /// First parts of names that are no functions or variables: of labels of the assembler's own (GNU as, "Symbol Names"),
 /// and of marks between code and data (ELF for the Arm 64-bit Architecture, "Mapping symbols"). Modules for arm64 keep
 /// them.
-const NO_SYMBOLS: [&str; 2] = [".L", "$"];
+const LABELS: [&str; 2] = [".L", "$"];
 
 /// The distance behind a module's last symbol up to which an address still belongs to it, in bytes.
 /// The kernel does not tell that symbol's end; no function is this long.
@@ -265,7 +265,7 @@ impl<'a> Line<'a> {
             return Err("the name is too long");
         }
         // A label that was a number has a control character in it.
-        if NO_SYMBOLS.iter().any(|start| name.starts_with(start)) {
+        if LABELS.iter().any(|start| name.starts_with(start)) {
             return Ok(None);
         }
         // Names are printed.

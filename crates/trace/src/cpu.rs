@@ -285,7 +285,7 @@ impl Machine {
                 self.miscounts += u64::from(cpu.is_synchronized && cpu.preempt_count != 0);
                 return cpu.return_to_user(here);
             }
-            // An interrupt wakes the CPU, whether it is off or not.
+            // arm64 halts with interrupts off, and one that comes ends that all the same. x86 has them on before it halts.
             SiteKind::Halt => {
                 let ended =
                     cpu.irqs_off.take().map(|since| Ended::of(SectionKind::IrqsOff, since, here));
@@ -556,6 +556,38 @@ mod tests {
         assert_eq!(cpu.count(here(10), 1), None);
         assert_eq!((cpu.preempt_count, cpu.preempt_off), (1, None));
         assert_eq!(cpu.count(here(900), -1), None);
+    }
+
+    /// As arm64 stores it.
+    #[test]
+    fn a_count_that_is_set_is_one_that_changes() {
+        let mut cpu = Cpu { is_synchronized: true, ..Cpu::default() };
+        assert_eq!(cpu.set_count(here(10), 1), None);
+        assert_eq!(cpu.set_count(here(15), 2), None);
+        assert_eq!(cpu.set_count(here(20), 1), None);
+        let section = cpu.set_count(here(30), 0).unwrap();
+        let expected = (SectionKind::PreemptOff, 10, 30);
+        assert_eq!((section.kind, section.since.ns, section.end_ns), expected);
+        assert_eq!(cpu.set_count(here(40), SOFTIRQ_OFFSET as u32), None);
+        assert_eq!(cpu.frames, [Frame::Softirq(None)]);
+        assert_eq!(cpu.set_count(here(50), 0).unwrap().kind, SectionKind::Softirq);
+    }
+
+    #[test]
+    fn a_handler_tells_which_interrupt_is_at_work() {
+        let entry = |probe, is_exception| Frame::Entry {
+            probe,
+            address: 0,
+            from_user: false,
+            is_exception,
+            was_scheduling: false,
+            irqs_off: None,
+        };
+        for (is_exception, probe) in [(false, 9), (true, 3)] {
+            let mut cpu = Cpu { frames: vec![entry(3, is_exception)], ..Cpu::default() };
+            cpu.handles(9);
+            assert_eq!(cpu.frames, [entry(probe, is_exception)]);
+        }
     }
 
     /// On the return from an interrupt the count is 0 before and after.

@@ -3,7 +3,7 @@
 use preemptlab_model::Arch;
 use preemptlab_protocol::{
     FORMAT,
-    trace::{Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
+    trace::{Only, Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
 };
 use preemptlab_symbols::{Symbols, Types, function};
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,9 @@ const FAIR_SERVER_PICK: &str = "fair_server_pick_task";
 
 /// Functions in which a CPU spins until other CPUs have answered its interrupt (kernel/smp.c).
 const IPI_WAITS: [&str; 2] = ["smp_call_function_many_cond", "smp_call_function_single"];
+
+/// Largest number of probes at one address. System calls, faults and other exceptions of arm64 have the same one.
+const PROBES_MAX: usize = 8;
 
 /// The longest name of a function (include/linux/kallsyms.h, `KSYM_NAME_LEN`).
 const NAME_BYTES_MAX: usize = 512;
@@ -253,7 +256,21 @@ impl Kernel {
             return broken("names a probe in a way that cannot be");
         }
         let has_fair_server = has_symbol(&kallsyms, FAIR_SERVER_PICK);
-        let (arch, symbols) = (arch::of(arch), parse(&kallsyms)?);
+        let arch = arch::of(arch);
+        let is_read = |probe: &Probe| registers(probe).all(|it| arch.registers.contains(&it));
+        if !program.probes.iter().all(is_read) {
+            return broken("reads registers of another processor");
+        }
+        let is_shift = |only: &Only| u32::from(only.shift) < u64::BITS;
+        if !program.probes.iter().filter_map(|probe| probe.only.as_ref()).all(is_shift) {
+            return broken("has a condition that never holds");
+        }
+        let mut places: Vec<u64> = program.probes.iter().map(|probe| probe.address).collect();
+        places.sort_unstable();
+        if places.chunk_by(|a, b| a == b).any(|same| same.len() > PROBES_MAX) {
+            return broken("has too many probes at one address");
+        }
+        let symbols = parse(&kallsyms)?;
         Ok(Self { arch, symbols, tracepoints, program, hrtimer, has_fair_server })
     }
 
@@ -414,14 +431,17 @@ impl Finder<'_> {
                 (*name).clone_into(&mut tracepoint.name);
             }
         }
-        let lacks = |what: &str| Err(KernelError::Lacks(what.to_owned()));
         let has = |is_it: &dyn Fn(&Tracepoint) -> bool| self.tracepoints.iter().any(is_it);
-        match () {
-            () if !has(&|it| it.name == arch.timer_entry) => lacks("entry of the timer interrupt"),
-            () if !has(&|it| it.point == Point::Interrupt) => lacks("entry of interrupts"),
-            () if !has(&|it| it.point == Point::Syscall) => lacks("entry of system calls"),
-            () => Ok(()),
+        for (is_there, what) in [
+            (has(&|it| it.name == arch.timer_entry), "entry of the timer interrupt"),
+            (has(&|it| it.point == Point::Interrupt), "entry of interrupts"),
+            (has(&|it| it.point == Point::Syscall), "entry of system calls"),
+        ] {
+            if !is_there {
+                return Err(KernelError::Lacks(what.to_owned()));
+            }
         }
+        Ok(())
     }
 
     /// Finds the functions that start timers. Since 7.1 timers of user space have a function of
@@ -539,6 +559,16 @@ impl Finder<'_> {
         };
         self.symbols.address(name).or_else(|| variant().map(|(address, _)| address))
     }
+}
+
+/// Returns the registers that a probe reads.
+fn registers(probe: &Probe) -> impl Iterator<Item = Register> {
+    let operands = probe.operands.iter().filter_map(|operand| match *operand {
+        Operand::Register(register) => Some(register),
+        Operand::Memory { base, .. } => base,
+    });
+    let only = probe.only.iter().map(|only| only.register);
+    operands.chain(only).chain(probe.tasks.iter().copied()).chain(probe.changes)
 }
 
 /// Returns whether a kernel has a symbol of exactly that name.

@@ -20,8 +20,9 @@ const STARTS_MAX: usize = 1 << 22;
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
 const MODE_REL: u64 = 1;
 
-/// The voluntary point of preemption, and the longest time that it takes where nobody has asked for the CPU, in
-/// nanoseconds. Whoever asks meanwhile may still be heard there, though the stretch behind it begins with the call.
+/// The voluntary point of preemption, and a time in which it is over where nobody has asked for the CPU, in nanoseconds:
+/// a call took 56 ns in a guest of arm64 where each instruction takes 2 ns. Whoever asks meanwhile may still be heard
+/// there, though the stretch behind it begins with the call.
 const COND_RESCHED: &str = "__cond_resched";
 const COND_RESCHED_NS: u64 = 250;
 
@@ -232,6 +233,7 @@ mod tests {
     fn a_timer_does_not_move_to_a_point_of_preemption() {
         let address = crate::testing::address("__cond_resched");
         assert_eq!(instant_behind(address, 300, 3), Some(100_000 + COND_RESCHED_NS));
+        assert_eq!(instant_behind(address + 0x100, 300, 3), Some(100_000));
     }
 
     #[test]

@@ -23,10 +23,10 @@ pub enum Point {
     Syscall,
     /// The entry of an interrupt: the interrupted instruction's address, and its code segment or mode.
     Interrupt,
-    /// The handler of a CPU's own interrupt, by which is known which one it is where all have the same entry.
-    IrqHandler,
     /// The entry of an exception, with the same values.
     Exception,
+    /// The handler of a CPU's own interrupt, by which is known which one it is where all have the same entry.
+    IrqHandler,
     /// `handle_irq_event`: the handlers of a device's interrupt are about to run.
     DeviceIrq,
     /// The function of a softirq.

@@ -429,7 +429,6 @@ impl Painter {
     /// Names the callers of the function at the last event.
     pub fn stack(&mut self, kernel: &Kernel, words: &[u64]) {
         match self.stack_of.take() {
-            // The frame of an interrupt comes first: ip, cs, flags, sp, ss.
             Some(StackOf::Interrupt) => {
                 self.interrupted_callers = interrupted_callers(kernel, words);
             }
@@ -623,7 +622,7 @@ pub(crate) fn callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
     callers
 }
 
-/// Returns the functions that those return to that an interrupt has met, from the words at its entry.
+/// Returns the callers of the function that an interrupt has interrupted, from the words at its entry.
 pub(crate) fn interrupted_callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
     callers(kernel, words.get(kernel.arch().frame_words..).unwrap_or(&[]))
 }

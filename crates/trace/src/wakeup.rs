@@ -288,6 +288,9 @@ mod tests {
         assert_eq!(expiry(1_002_500).due_ns(1), Some(7_002_000));
         // A timer that was due before the clock's last update.
         assert_eq!(expiry(999_500).due_ns(1), Some(6_999_000));
+        // A counter of 62.5 MHz.
+        assert_eq!(expiry(1_000_500).due_ns(16), Some(16 * 7_000_000));
+        assert_eq!(expiry(1_000_500).due_ns(u64::MAX), None);
     }
 
     /// Another CPU has written the cycles of a new tick, and not yet its time.

@@ -40,6 +40,10 @@ impl Processor for Aarch64 {
         &Register::ARM64
     }
 
+    fn has_prices(&self) -> bool {
+        false
+    }
+
     fn kernel_start(&self) -> u64 {
         KERNEL_START
     }
@@ -78,12 +82,12 @@ impl Processor for Aarch64 {
     fn stack(&self, guest: &Guest) -> Option<Vec<u64>> {
         let mut words = vec![guest.register(Register::X30)];
         let mut frame = guest.register(Register::X29);
-        while words.len() < CALLERS_MAX && frame >= KERNEL_START {
+        while words.len() < CALLERS_MAX && frame >= KERNEL_START && frame.is_multiple_of(16) {
             let Some(record) = guest.bytes(frame, 16) else { break };
             let (next, address) = record.split_at(8);
             let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
             let (next, address) = (word(next), word(address));
-            words.push(address);
+            words.push(if address >= KERNEL_START { address } else { 0 });
             // Frames lie one above the other; that below an interrupt may lie on another stack.
             if next == frame {
                 break;
@@ -199,7 +203,16 @@ mod tests {
         assert_eq!(effect(0xd53b_4233), None); // mrs x19, daif
         let is_return = |word: u32| Aarch64.is_return(&word.to_le_bytes());
         assert!(is_return(0xd65f_03c0) && is_return(0xd65f_0020)); // ret; ret x1
+        assert!(is_return(0xd65f_0bff)); // retaa
+        assert_eq!(kind(0xd69f_0bff), Some(SiteKind::ExceptionReturn)); // eretaa
+        assert_eq!(effect(0xd51b_423f).unwrap().amount, None); // msr daif, xzr
         assert!(!is_return(0xd61f_0020) && !is_return(0xd503_201f)); // br x1; nop
+    }
+
+    #[test]
+    fn each_cpu_has_registers_of_its_own() {
+        let address = |cpu| Aarch64.message_address(0x80b_0200, cpu);
+        assert_eq!([0, 1, 7].map(address), [0x80b_0200, 0x80d_0200, 0x819_0200]);
     }
 
     #[test]

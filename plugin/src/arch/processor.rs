@@ -9,6 +9,9 @@ pub trait Processor: Sync {
     /// The registers that are read.
     fn registers(&self) -> &'static [Register];
 
+    /// Whether its instructions have prices.
+    fn has_prices(&self) -> bool;
+
     /// Where the kernel's half of the address space begins.
     fn kernel_start(&self) -> u64;
 
@@ -42,7 +45,7 @@ pub trait Processor: Sync {
 }
 
 /// What an instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Effect {
     /// What happens.
     pub kind: SiteKind,

@@ -41,6 +41,10 @@ impl Processor for X86_64 {
         &Register::X86_64
     }
 
+    fn has_prices(&self) -> bool {
+        true
+    }
+
     fn kernel_start(&self) -> u64 {
         KERNEL_START
     }

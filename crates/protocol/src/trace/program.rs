@@ -82,8 +82,8 @@ pub struct Only {
 impl Only {
     /// Returns whether a value of the register is one of them.
     pub fn holds(&self, value: u64) -> bool {
-        let rest = value.checked_shr(self.shift.into()).unwrap_or(0);
-        self.values.contains(&rest)
+        let rest = value.checked_shr(self.shift.into());
+        rest.is_some_and(|rest| self.values.contains(&rest))
     }
 }
 
@@ -107,7 +107,7 @@ pub enum Operand {
 
 /// A register of the guest's processor: of x86-64 those that hold arguments (System V ABI), results and the stack, of
 /// arm64 those of AAPCS64 and the system registers that describe an exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "these are the registers' own names")]
 pub enum Register {
@@ -266,4 +266,30 @@ pub struct Zoom {
     pub end_ns: u64,
     /// The first instructions of the kernel's functions, ascending.
     pub functions: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_have_numbers_and_names_of_their_own() {
+        let all: Vec<Register> = Register::X86_64.into_iter().chain(Register::ARM64).collect();
+        let numbers: Vec<usize> = all.iter().map(|register| *register as usize).collect();
+        assert_eq!(numbers, (0..Register::COUNT).collect::<Vec<_>>());
+        let mut names: Vec<&str> = all.iter().map(|register| register.name()).collect();
+        assert_eq!((names[4], names[16], names[48]), ("rsp", "x0", "SP_EL0"));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Register::COUNT);
+    }
+
+    #[test]
+    fn a_condition_holds_for_what_is_left_of_a_value() {
+        let only = |shift, value| Only { register: Register::EsrEl1, shift, values: vec![value] };
+        assert!(only(0, 7).holds(7) && !only(0, 7).holds(8));
+        assert!(only(26, 0x15).holds(0x15 << 26 | 0x3ff_ffff) && !only(26, 0x15).holds(0x16 << 26));
+        assert!(only(63, 1).holds(u64::MAX));
+        assert!(!only(64, 0).holds(0));
+    }
 }

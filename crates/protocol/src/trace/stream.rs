@@ -42,7 +42,7 @@ pub const FIRST_EVENT: u64 = 5;
 pub const COMM_BYTES: usize = 16;
 
 /// What happens at a site. Events happen before the instruction is executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SiteKind {
     /// The probe with this number in the program; its values are the probe's operands.
     Probe(u32),
@@ -56,7 +56,7 @@ pub enum SiteKind {
     PreemptSet(i32),
     /// `preempt_count` is set to the value.
     PreemptSetValue,
-    /// `PREEMPT_NEED_RESCHED` becomes 0 beside `preempt_count`, which means: reschedule.
+    /// `PREEMPT_NEED_RESCHED` becomes 0 in or beside `preempt_count`, which means: reschedule.
     NeedReschedSet,
     /// `PREEMPT_NEED_RESCHED` becomes 1.
     NeedReschedClear,

@@ -20,11 +20,12 @@ pub(super) const INFO: ArchInfo = ArchInfo {
         ("generic_smp_call_function_single_interrupt", CALL),
     ],
     call_entries: &[CALL],
-    timer_event: "",
+    timer_event: None,
     vectors: &[],
     timer_message: (PENDING_ADDRESS, 1 << IPI_TIMER),
     syscall_entry: None,
     syscall,
+    registers: &Register::ARM64,
     arguments: [Register::X0, Register::X1, Register::X2, Register::X3],
     return_address: Operand::Register(Register::X30),
     is_user: |status| status & MODE_32_BITS != 0 || status & LEVEL_MASK == 0,
@@ -42,8 +43,7 @@ const TIMER: &str = "arch_timer";
 /// The interrupt by which a CPU has a function called on another one.
 const CALL: &str = "call_function";
 
-/// The counter of QEMU's processor `neoverse-n1` has 62.5 MHz (`GTIMER_DEFAULT_HZ`, target/arm/internals.h,
-/// QEMU 10.0).
+/// The counter of QEMU's processor `neoverse-n1` has 62.5 MHz (`GTIMER_BACKCOMPAT_HZ`, target/arm/cpu.h, QEMU 10.0).
 const COUNTER_CYCLE_NS: u64 = 16;
 
 /// The register by which software makes the first CPU's own interrupts pending: `GICR_ISPENDR0` (Arm IHI 0069,
@@ -67,29 +67,28 @@ const ABORTS: [u64; 4] = [0x20, 0x21, 0x24, 0x25];
 
 /// Returns the entries that a symbol is, behind a vector (arch/arm64/kernel/entry.S since 5.16): the level that was
 /// interrupted, its stack and its width, and the kind. System calls and faults have the same vector; their classes
-/// differ.
+/// differ. System calls of 32 bits have numbers of their own, and are told as exceptions.
 fn entries(symbol: &str) -> Vec<Entry<'_>> {
-    let kind = symbol.strip_prefix("el0t_64_").or_else(|| symbol.strip_prefix("el0t_32_"));
-    let Some(kind) = kind.or_else(|| symbol.strip_prefix("el1h_64_")) else { return Vec::new() };
-    let interrupted =
-        vec![Operand::Register(Register::ElrEl1), Operand::Register(Register::SpsrEl1)];
-    let entry = |name, point| Entry { name, point, operands: interrupted.clone(), only: None };
+    let below = symbol.strip_prefix("el0t_64_").or_else(|| symbol.strip_prefix("el0t_32_"));
+    let Some(kind) = below.or_else(|| symbol.strip_prefix("el1h_64_")) else { return Vec::new() };
+    let interrupted = [Register::ElrEl1, Register::SpsrEl1].map(Operand::Register);
+    let entry = |name, point| Entry { name, point, operands: interrupted.into(), only: None };
     let of = |classes: &[u64]| {
         Some(Only { register: Register::EsrEl1, shift: CLASS_SHIFT, values: classes.to_vec() })
     };
+    let svc = (symbol == "el0t_64_sync").then(|| Entry {
+        operands: vec![Operand::Register(Register::X8)],
+        only: of(&[SVC]),
+        ..entry("svc", Point::Syscall)
+    });
     match kind {
         "irq" => vec![entry("irq", Point::Interrupt)],
         "fiq" => vec![entry("fiq", Point::Interrupt)],
         "error" => vec![entry("serror", Point::Exception)],
-        "sync" => vec![
-            Entry {
-                operands: vec![Operand::Register(Register::X8)],
-                only: of(&[SVC]),
-                ..entry("svc", Point::Syscall)
-            },
-            Entry { only: of(&ABORTS), ..entry("page_fault", Point::Exception) },
-            entry("sync", Point::Exception),
-        ],
+        "sync" => {
+            let fault = Entry { only: of(&ABORTS), ..entry("page_fault", Point::Exception) };
+            svc.into_iter().chain([fault, entry("sync", Point::Exception)]).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -118,6 +117,8 @@ mod tests {
         let sync =
             [("svc", Point::Syscall), ("page_fault", Point::Exception), ("sync", Point::Exception)];
         assert_eq!(names("el0t_64_sync"), sync);
+        assert_eq!(names("el1h_64_sync"), sync[1..]);
+        assert_eq!(names("el0t_32_sync"), sync[1..]);
         for symbol in ["el1h_64_irq_handler", "el0_svc", "el1t_64_irq", "elf_read", "el"] {
             assert_eq!(names(symbol), [], "{symbol}");
         }

@@ -21,8 +21,8 @@ pub struct ArchInfo {
     pub(crate) handlers: &'static [(&'static str, &'static str)],
     /// The entries, or else handlers, of interrupts by which a CPU has a function called on another one.
     pub(crate) call_entries: &'static [&'static str],
-    /// The event of the interrupt of a CPU's timer.
-    pub(crate) timer_event: &'static str,
+    /// The event of the interrupt of a CPU's timer, where it has one of its own.
+    pub(crate) timer_event: Option<&'static str>,
     /// The interrupts that have trace events of their own: the name of the entry, of the event, and the vector.
     pub(crate) vectors: &'static [(&'static str, &'static str, u32)],
     /// The physical address to which a message is written that interrupts the first CPU, and the vector of its
@@ -33,6 +33,8 @@ pub struct ArchInfo {
     pub(crate) syscall_entry: Option<(&'static str, Register)>,
     /// Returns the name of a system call; `None` for one that is too new.
     pub(crate) syscall: fn(u32) -> Option<&'static str>,
+    /// The registers of the processor.
+    pub(crate) registers: &'static [Register],
     /// The registers with the first arguments of a function, in their order.
     pub(crate) arguments: [Register; 4],
     /// The address to which a function returns, at its first instruction.

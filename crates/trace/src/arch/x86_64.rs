@@ -16,11 +16,12 @@ pub(super) const INFO: ArchInfo = ArchInfo {
     timer_entry: "apic_timer_interrupt",
     handlers: &[],
     call_entries: &["call_function", "call_function_single"],
-    timer_event: LOCAL_TIMER,
+    timer_event: Some(LOCAL_TIMER),
     vectors: &VECTORS,
     timer_message: (MESSAGE_ADDRESS, LOCAL_TIMER_VECTOR),
     syscall_entry: Some(("entry_SYSCALL_64", Register::Rax)),
     syscall,
+    registers: &Register::X86_64,
     arguments: [Register::Rdi, Register::Rsi, Register::Rdx, Register::Rcx],
     return_address: on_stack(0),
     // The lowest bits of CS are the level of privilege.

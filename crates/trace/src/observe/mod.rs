@@ -175,6 +175,13 @@ impl Followed {
                 interrupts.softirq_exit = self.softirq.take();
             }
         }
+        // Where all interrupts have the same entry, the handler tells which one it is.
+        if let Some((probe, Point::IrqHandler)) = point
+            && let Some(entry) = self.hardirq.replace(Some(probe))
+        {
+            interrupts.hardirq_exit = Some(entry);
+            interrupts.hardirq_entry = Some(Some(probe));
+        }
         if let Some((probe, Point::Softirq)) = point
             && matches!(cpu.frames.last(), Some(Frame::Softirq(_)))
             && softirqs::softirq(&kernel.tracepoint(probe).name).is_some()

@@ -88,7 +88,7 @@ impl Tools {
         let closure = |packages: &dyn Distribution, names: &[&str], assumed: &[&str]| {
             packages.closure(names, assumed).map_err(missing)
         };
-        let (headers, built) = if guest.debian == HOST.debian {
+        let (headers, built): (Vec<_>, Vec<_>) = if guest.debian == HOST.debian {
             closure(packages.here, &[BUILT_WITH, &binutils, name], &assumed)?
                 .into_iter()
                 .partition(|candidate| starts(candidate, &[HEADERS]))
@@ -98,9 +98,9 @@ impl Tools {
             let names: BTreeSet<String> = names.chain([BUILT_WITH.to_owned(), binutils]).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let headers = depends.into_iter().filter(|it| starts(it, &[HEADERS])).collect();
-            (headers, closure(packages.here, &names, &["linux-base", "pahole"])?)
+            // Here binutils are a dependency of the compiler alone, and are those that build for the guest.
+            (headers, closure(packages.here, &names, &NOT_BUILT_WITH[1..])?)
         };
-        let built: Vec<Candidate> = built;
         let (programs, mut compiler): (Vec<_>, Vec<_>) =
             built.into_iter().partition(|candidate| starts(candidate, &[PROGRAMS]));
         compiler.retain(|candidate| !starts(candidate, &NOT_USED));

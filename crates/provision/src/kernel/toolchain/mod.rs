@@ -124,7 +124,12 @@ impl Toolchain {
 
     /// Computes the digest of all packages.
     pub(crate) fn digest(&self) -> Digest {
-        digest_of(LAYOUT, &self.candidates)
+        let packages = digest_of(LAYOUT, &self.candidates);
+        match self.guest.triplet {
+            triplet if triplet == HOST.triplet => packages,
+            // The same packages are unpacked otherwise for each architecture that is built for.
+            triplet => Digest::of_json(&(triplet, packages)),
+        }
     }
 
     /// Returns every package.
@@ -275,6 +280,26 @@ mod tests {
         let names = names.map(str::to_owned);
         let links: Vec<_> = names.iter().filter(|name| is_links(name, &names)).collect();
         assert_eq!(links, ["gcc-14", "gcc-14-for-host"]);
+    }
+
+    #[test]
+    fn a_compiler_for_another_architecture_is_unpacked_for_it() {
+        let guest = preemptlab_model::Arch::Arm64.platform();
+        for path in [
+            "usr/bin/aarch64-linux-gnu-gcc-14",
+            "usr/lib/gcc-cross/aarch64-linux-gnu/14/libgcc.a",
+            "usr/libexec/gcc-cross/aarch64-linux-gnu/14/cc1",
+        ] {
+            assert!(is_kept(path, guest) && !is_kept(path, HOST), "{path}");
+        }
+        assert!(!is_kept("usr/libexec/gcc-cross/aarch64-linux-gnu/14/lto1", guest));
+        let digest = |guest| Toolchain::new(Vec::new(), guest).digest();
+        assert_ne!(digest(guest), digest(HOST));
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("usr/bin")).unwrap();
+        finish(folder.path(), guest).unwrap();
+        let link = fs::read_link(folder.path().join("usr/bin/as")).unwrap();
+        assert_eq!(link, Path::new("aarch64-linux-gnu-as"));
     }
 
     #[test]

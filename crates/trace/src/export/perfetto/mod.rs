@@ -273,7 +273,7 @@ impl<W: Write> Viewer<'_, W> {
 
 fn hardirq_entry(arch: &ArchInfo, name: &str) -> Ftrace {
     match arch.vector(name) {
-        Some((event, vector)) if event == arch.timer_event => {
+        Some((event, vector)) if arch.timer_event == Some(event) => {
             Ftrace::LocalTimerEntry(proto::LocalTimer { vector: Some(vector as i32) })
         }
         _ => Ftrace::IrqHandlerEntry(proto::IrqHandlerEntry { name: Some(name.to_owned()) }),
@@ -282,7 +282,7 @@ fn hardirq_entry(arch: &ArchInfo, name: &str) -> Ftrace {
 
 fn hardirq_exit(arch: &ArchInfo, name: &str) -> Ftrace {
     match arch.vector(name) {
-        Some((event, vector)) if event == arch.timer_event => {
+        Some((event, vector)) if arch.timer_event == Some(event) => {
             Ftrace::LocalTimerExit(proto::LocalTimer { vector: Some(vector as i32) })
         }
         // The viewer takes an interrupt of which it is not told otherwise for an unhandled one.
