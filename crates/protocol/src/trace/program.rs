@@ -270,6 +270,8 @@ pub struct Zoom {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
 
     #[test]
