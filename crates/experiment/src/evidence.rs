@@ -1,7 +1,7 @@
 //! The settings in the form of the guest: the writes that put them into force, and the evidence
 //! that they are.
 
-use preemptlab_model::{CpuList, Cpus, Precaution, Setting, Value};
+use preemptlab_model::{Arch, CpuList, Cpus, Precaution, Setting, Value};
 use preemptlab_protocol::{self as protocol, Evidence, Write};
 use preemptlab_system::tune::acts_on;
 
@@ -15,14 +15,15 @@ const CPUS: &str = "/sys/devices/system/cpu";
 /// no permissions, and kernel/workqueue.c reads the word itself.
 const WITHOUT_FILE: [&str; 2] = ["rcutree.nocb_nobypass_lim_per_jiffy", "workqueue.unbound_cpus"];
 
-/// Thread of the one interrupt of q35 that every kernel requests and that may be threaded: ACPI's.
-const THREADED_INTERRUPT: &str = "irq/9-";
+/// First part of the names of the threads of interrupts (kernel/irq/manage.c, `setup_irq_thread`).
+const INTERRUPT_THREAD: &str = "irq/";
 
 /// The most CPUs that a list may name; more than any machine here has.
 const CPUS_MAX: u32 = 64;
 
-/// Returns the setting in the form that the guest takes.
-pub fn provable(setting: &Setting) -> protocol::Setting {
+/// Returns the setting in the form that a guest of an architecture takes.
+pub fn provable(setting: &Setting, arch: Arch) -> protocol::Setting {
+    let thread = crate::arch::of(arch).interrupt_thread;
     let (write, evidence) = match setting {
         Setting::Sysctl { name, value } => written(name.file(), value.as_str(), false),
         Setting::Debugfs { path, value } => {
@@ -30,7 +31,7 @@ pub fn provable(setting: &Setting) -> protocol::Setting {
         }
         Setting::Lab(precaution) => (None, seen(*precaution)),
         Setting::Parameter { name, value } => {
-            (None, parameter(setting, name.as_str(), value.as_ref().map(Value::as_str)))
+            (None, parameter(setting, name.as_str(), value.as_ref().map(Value::as_str), thread))
         }
     };
     protocol::Setting { name: setting.to_string(), write, evidence }
@@ -58,8 +59,14 @@ fn written(file: String, value: &str, is_word: bool) -> (Option<Write>, Vec<Evid
 }
 
 /// Returns the evidence of a parameter: it must have reached the kernel, the kernel must know it,
-/// and the switch that it sets must show it where the kernel has a place for that.
-fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence> {
+/// and the switch that it sets must show it where the kernel has a place for that. `interrupt_thread` is the beginning of the
+/// name of a thread that an interrupt has if it may.
+fn parameter(
+    setting: &Setting,
+    name: &str,
+    value: Option<&str>,
+    interrupt_thread: &str,
+) -> Vec<Evidence> {
     let mut evidence = vec![Evidence::Word { file: CMDLINE.to_owned(), word: setting.to_string() }];
     if WITHOUT_FILE.contains(&name) {
         return evidence;
@@ -95,7 +102,7 @@ fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence
             evidence.push(Evidence::Text { file, any_of: vec![value.to_owned()] });
         }
         ("threadirqs", _) => {
-            evidence.push(Evidence::KernelThread { any_of: vec![THREADED_INTERRUPT.to_owned()] })
+            evidence.push(Evidence::KernelThread { any_of: vec![interrupt_thread.to_owned()] })
         }
         _ => {}
     }
@@ -112,7 +119,8 @@ pub fn is_shown_by_cmdline_alone(setting: &Setting) -> bool {
         Evidence::Text { .. } | Evidence::KernelThread { .. } => true,
     };
     let value = value.as_ref().map(Value::as_str);
-    acts_on(name.as_str()).is_none() && !parameter(setting, name.as_str(), value).iter().any(shows)
+    acts_on(name.as_str()).is_none()
+        && !parameter(setting, name.as_str(), value, INTERRUPT_THREAD).iter().any(shows)
 }
 
 /// Returns whether a kernel parameter is one that is known here.
@@ -199,7 +207,7 @@ mod tests {
     use super::*;
 
     fn evidence(setting: &str) -> Vec<Evidence> {
-        provable(&setting.parse().unwrap()).evidence
+        provable(&setting.parse().unwrap(), Arch::Amd64).evidence
     }
 
     #[test]
@@ -281,13 +289,18 @@ mod tests {
         assert_eq!(evidence("isolcpus=managed_irq,1").len(), 2);
         let is_known = |evidence: &Evidence| matches!(evidence, Evidence::Known { .. });
         assert!(!evidence("threadirqs").iter().any(is_known));
+        let thread = |arch| provable(&"threadirqs".parse().unwrap(), arch).evidence.pop().unwrap();
+        let named = |it: &str| Evidence::KernelThread { any_of: vec![it.to_owned()] };
+        assert_eq!(thread(Arch::Amd64), named("irq/9-"));
+        assert_eq!(thread(Arch::Arm64), named("irq/16-"));
     }
 
     #[test]
     fn what_is_set_at_run_time_is_read_again() {
-        let sysctl = provable(&"sysctl.kernel.sched_rt_runtime_us=-1".parse().unwrap());
+        let sysctl =
+            provable(&"sysctl.kernel.sched_rt_runtime_us=-1".parse().unwrap(), Arch::Amd64);
         assert_eq!(sysctl.write.unwrap().file, "/proc/sys/kernel/sched_rt_runtime_us");
-        let feature = provable(&"sched/features=NO_HRTICK".parse().unwrap());
+        let feature = provable(&"sched/features=NO_HRTICK".parse().unwrap(), Arch::Amd64);
         assert!(
             matches!(&feature.evidence[..], [Evidence::Word { word, .. }] if word == "NO_HRTICK")
         );

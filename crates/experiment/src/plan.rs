@@ -192,7 +192,11 @@ fn job(
     workload.job(JobInputs {
         // A machine that lost time catches its ticks up in bursts, which proves nothing.
         hz: hz.filter(|_| backend.is_vm()),
-        settings: factors.settings.iter().map(evidence::provable).collect(),
+        settings: factors
+            .settings
+            .iter()
+            .map(|it| evidence::provable(it, experiment.machine.arch))
+            .collect(),
         seed: experiment.replicates.seed.wrapping_add(u64::from(replicate) - 1),
         preempt,
         cpus,

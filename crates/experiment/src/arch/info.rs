@@ -7,6 +7,9 @@ pub(crate) struct ArchInfo {
     pub(crate) default_profile: Option<&'static str>,
     /// Whether QEMU's board has sockets, caches and NUMA nodes as an experiment says.
     pub(crate) has_topology: bool,
+    /// The beginning of the name of the thread of an interrupt that every kernel requests on QEMU's board and that may
+    /// have one.
+    pub(crate) interrupt_thread: &'static str,
     /// The kernel parameter of recorded guests whose CPUs took turns.
     pub(crate) turns_parameter: Option<&'static str>,
 }

@@ -8,6 +8,8 @@ pub(super) const INFO: ArchInfo = ArchInfo {
     ],
     default_profile: Some(SERVER),
     has_topology: true,
+    // ACPI's.
+    interrupt_thread: "irq/9-",
     // The timer that ended the turns was left to the guest's init.
     turns_parameter: Some("hpet=disable"),
 };
