@@ -163,6 +163,9 @@ impl Tracer {
     }
 
     fn reads_registers(&self, effect: Effect) -> bool {
+        if effect.address.is_some() {
+            return true;
+        }
         match effect.kind {
             SiteKind::Probe(number) => {
                 let Probe { operands, tasks, changes, stack, only, .. } =
