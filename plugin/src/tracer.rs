@@ -216,8 +216,8 @@ impl Tracer {
             return;
         }
         let Some((number, effect)) = self.meant(number, address, effect) else { return };
-        let announced = self.sites[number].announced;
         let kind = effect.kind;
+        let announced = self.sites[number].announced;
         let announced = announced.unwrap_or_else(|| self.announce(number, kind, address));
         self.on(cpu);
         // A block that a fault has left early keeps what its rest was to cost, which is less than the counts

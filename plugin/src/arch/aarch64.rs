@@ -24,9 +24,9 @@ const NEED_RESCHED_OFFSET: u64 = 4;
 /// The bit I of DAIF and of a saved program status.
 const IRQ_MASKED: u64 = 1 << 7;
 
-/// The mode and its register width in a saved program status; EL0 of 64 bits is 0.
-const MODE_MASK: u64 = 0x1f;
-/// The exception level in the mode.
+/// The bit of a saved program status that tells a mode of 32 bits, and the level of exceptions in one of 64 bits. Only
+/// user space has modes of 32 bits.
+const MODE_32_BITS: u64 = 0x10;
 const LEVEL_MASK: u64 = 0xc;
 
 /// The registers of one CPU in the interrupt controller: two frames of 64 KiB.
@@ -72,9 +72,8 @@ impl Processor for Aarch64 {
     }
 
     fn returns_to_user(&self, guest: &Guest) -> bool {
-        let mode = guest.register(Register::SpsrEl1) & MODE_MASK;
-        // A mode of 32 bits is one of user space: the kernel has none.
-        mode & 0x10 != 0 || mode & LEVEL_MASK == 0
+        let status = guest.register(Register::SpsrEl1);
+        status & MODE_32_BITS != 0 || status & LEVEL_MASK == 0
     }
 
     /// The link register, and those that the records of frames keep: each holds the address of the next, and a

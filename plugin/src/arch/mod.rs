@@ -1,4 +1,4 @@
-//! What depends on the processor of the guest: which instructions do what to preemption and interrupts, how its
+//! The parts of the plugin that depend on the guest's processor: which instructions change preemption and interrupts, how its
 //! registers tell the state of the kernel, and where the kernel's addresses begin. Only x86-64 has prices and caches.
 
 mod aarch64;

@@ -4,7 +4,7 @@ use preemptlab_protocol::trace::{Register, stream::SiteKind};
 
 use crate::qemu::Guest;
 
-/// What tracing needs to know of a processor.
+/// A processor, as far as tracing has to know it.
 pub trait Processor: Sync {
     /// The registers that are read.
     fn registers(&self) -> &'static [Register];
@@ -15,7 +15,7 @@ pub trait Processor: Sync {
     /// Where the kernel's half of the address space begins.
     fn kernel_start(&self) -> u64;
 
-    /// What an instruction does to preemption and interrupts; most do nothing. `preempt_count` is the trace program's.
+    /// The effect of an instruction on preemption and interrupts; most have none. `preempt_count` is the trace program's.
     fn effect(&self, address: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect>;
 
     /// Whether an instruction returns from a function.
@@ -44,7 +44,7 @@ pub trait Processor: Sync {
     fn message_address(&self, first: u64, processor_id: u64) -> u64;
 }
 
-/// What an instruction does.
+/// The effect of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Effect {
     /// What happens.

@@ -75,7 +75,7 @@ pub struct Only {
     pub register: Register,
     /// By how many bits its value is shifted to the right.
     pub shift: u8,
-    /// What the rest of the value may be.
+    /// The values that the rest may have.
     pub values: Vec<u64>,
 }
 

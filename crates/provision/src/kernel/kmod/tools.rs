@@ -28,8 +28,9 @@ const PROGRAMS: &str = "linux-kbuild-";
 /// Packages that a build uses, besides the dependencies of the headers.
 const BUILT_WITH: &str = "make";
 
-/// Dependencies of the headers that no module is built with.
-const NOT_BUILT_WITH: [&str; 3] = ["binutils", "linux-base", "pahole"];
+/// Dependencies of the headers that no module is built with. The binutils that build for the guest are named apart.
+const NOT_BUILT_WITH: [&str; 2] = ["linux-base", "pahole"];
+const BINUTILS: &str = "binutils";
 
 /// The beginnings of the packages that the build programs depend on to sign modules.
 const NOT_USED: [&str; 3] = ["libssl", "linux-", "openssl-"];
@@ -70,7 +71,8 @@ impl Tools {
         assumed: &str,
     ) -> Result<Self, KmodError> {
         let guest = packages.here.guest();
-        let assumed: Vec<_> = NOT_BUILT_WITH.into_iter().chain([assumed]).collect();
+        let assumed: Vec<_> =
+            [BINUTILS].into_iter().chain(NOT_BUILT_WITH).chain([assumed]).collect();
         let binutils = format!("binutils-{}", guest.package_suffix());
         let missing = |error| match error {
             AptError::Unknown { name: missing, .. } if missing == name => KmodError::NoHeaders {
@@ -99,7 +101,7 @@ impl Tools {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let headers = depends.into_iter().filter(|it| starts(it, &[HEADERS])).collect();
             // Here binutils are a dependency of the compiler alone, and are those that build for the guest.
-            (headers, closure(packages.here, &names, &NOT_BUILT_WITH[1..])?)
+            (headers, closure(packages.here, &names, &NOT_BUILT_WITH)?)
         };
         let (programs, mut compiler): (Vec<_>, Vec<_>) =
             built.into_iter().partition(|candidate| starts(candidate, &[PROGRAMS]));
