@@ -68,6 +68,11 @@ impl Injector {
         }
     }
 
+    /// Whether no interrupt is left to be raised.
+    pub fn is_over(&self) -> bool {
+        self.left.is_empty()
+    }
+
     /// Writes the guest's memory and raises the first interrupt that is due on a CPU and possible. Then
     /// no other one is raised.
     ///

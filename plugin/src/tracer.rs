@@ -192,6 +192,9 @@ impl Tracer {
     /// To be called from the callback that [`Tracer::translate`] asked for, with its data.
     pub unsafe fn record(&mut self, place: usize, clock: &mut Clock, balance: i64) {
         let Some(&Place { site, left }) = self.places.get(place) else { return };
+        if site.is_none() && self.injector.is_none() {
+            return;
+        }
         // SAFETY: as the caller promises.
         let (now_ns, cpu) = unsafe { (clock.now_ns(left - balance), clock.cpu()) };
         let Some(number) = site.map(|site| site as usize) else {
@@ -199,6 +202,8 @@ impl Tracer {
                 // SAFETY: this is the callback of an instruction on this CPU.
                 unsafe { injector.raise_due(clock, &self.guest, cpu, now_ns) };
             }
+            // With nothing left to raise, no block has to be looked at.
+            self.injector.take_if(|injector| injector.is_over());
             return;
         };
         if let Some(zoom) = &self.program.zoom
