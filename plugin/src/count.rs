@@ -18,7 +18,7 @@ use crate::{
     classifier::Classifier,
     clock::Clock,
     complaint::fail,
-    qemu::{Access, Guest, InstructionCallback, Scoreboard, Translation},
+    qemu::{Access, InstructionCallback, Scoreboard, Translation},
 };
 
 /// What was executed so far; translated code adds to it.
@@ -34,9 +34,8 @@ pub struct Counter {
 }
 
 impl Counter {
-    pub fn new(guest: Guest, out: File) -> Self {
-        let (scoreboard, classifier) = (Scoreboard::new(), Classifier::new(guest));
-        Self { scoreboard, classifier, begun: [0; Class::COUNT], out }
+    pub fn new(classifier: Classifier, out: File) -> Self {
+        Self { scoreboard: Scoreboard::new(), classifier, begun: [0; Class::COUNT], out }
     }
 
     /// Has QEMU count the instructions of a block, and call at its markers.

@@ -37,6 +37,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     arch::Processor,
     caches::Caches,
+    classifier::Classifier,
     clock::Clock,
     complaint::{complain, fail},
     count::Counter,
@@ -116,14 +117,12 @@ pub unsafe extern "C" fn qemu_plugin_install(
         (target, (*info).cpus > 1, arguments.collect::<Vec<_>>())
     };
     let Some(processor) = arch::of(target.to_bytes()) else {
-        complain("only guests of x86_64 and aarch64 have traces");
+        complain("only guests of x86_64 and aarch64 have traces and prices");
         return 1;
     };
     match ask(&arguments) {
-        Ok(asked)
-            if !processor.has_prices() && (asked.prices.is_some() || asked.counts.is_some()) =>
-        {
-            complain("only x86_64 guests have prices");
+        Ok(asked) if !processor.has_caches() && asked.caches.is_some() => {
+            complain("only x86_64 guests have caches");
             1
         }
         Ok(asked) => {
@@ -203,11 +202,12 @@ fn start(asked: Asked, machine: Machine) -> Result<Running, String> {
         let format = if has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
         Tracer::new(processor, program, guest, Output::new(file, format))
     });
-    let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
+    let classifier = || Ok::<_, String>(Classifier::new(processor, guest(processor.registers())?));
+    let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, classifier()?)));
     let memory = asked
         .caches
         .map(|sizes| Memory::new(Caches::new(sizes, asked.groups), guest(processor.registers())?));
-    let counter = asked.counts.map(|out| Ok::<_, String>(Counter::new(guest(&[])?, out)));
+    let counter = asked.counts.map(|out| Ok::<_, String>(Counter::new(classifier()?, out)));
     let (tracer, counter) = (tracer.transpose()?, counter.transpose()?);
     let (meter, memory) = (meter.transpose()?, memory.transpose()?);
     Ok(Running { clock, meter, memory, tracer, counter })

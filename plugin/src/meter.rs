@@ -6,19 +6,18 @@
 //! instant; the clock is close to it.
 //!
 //! Nothing of this depends on where QEMU happens to leave its execution. A turn that it left early goes
-//! on with the balance as it was. What ends a turn (its time, HLT, PAUSE, an interrupt for another CPU)
-//! is the guest's doing, and there the CPU's clock becomes its due time. RDTSC reads due time, so that
-//! it never goes back.
+//! on with the balance as it was. What ends a turn (its time, HLT or WFI, PAUSE or YIELD, an interrupt for another CPU)
+//! is the guest's doing, and there the CPU's clock becomes its due time. What reads the clock (RDTSC, and MRS of
+//! the counter) reads due time, so that it never goes back.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use preemptlab_protocol::prices::{Class, Price, Prices};
 
 use crate::{
-    arch::leaves_block,
     classifier::Classifier,
     clock::Clock,
-    qemu::{Access, Condition, Guest, InstructionCallback, Scoreboard, Translation},
+    qemu::{Access, Condition, InstructionCallback, Scoreboard, Translation},
 };
 
 /// The balance in 1/256 counts, plus this: QEMU compares without signs.
@@ -43,9 +42,8 @@ pub struct Meter {
 }
 
 impl Meter {
-    pub fn new(prices: Prices, guest: Guest) -> Self {
-        let (scoreboard, balances) = (Scoreboard::new(), Vec::new());
-        Self { prices, scoreboard, classifier: Classifier::new(guest), balances, cpu: 0 }
+    pub fn new(prices: Prices, classifier: Classifier) -> Self {
+        Self { prices, scoreboard: Scoreboard::new(), classifier, balances: Vec::new(), cpu: 0 }
     }
 
     /// The prices of a block's instructions from each one to the end, in 1/256 counts. Asks for a
@@ -62,12 +60,12 @@ impl Meter {
         for (index, price) in prices.iter_mut().enumerate() {
             let mut bytes = [0; 15];
             let (class, bytes) = self.classifier.class(block, index, &mut bytes);
-            if class == Class::Rdtsc {
+            if matches!(class, Class::Rdtsc | Class::Counter) {
                 block.on_execution(index, settle, Access::None, len as u64);
             }
             *price = u64::from(self.prices.of(class).get());
             // QEMU takes the count of the rest back and executes it as a block of its own, which pays.
-            if leaves_block(block.address(), bytes) {
+            if self.classifier.processor().leaves_block(block.address(), bytes) {
                 break;
             }
         }

@@ -44,9 +44,13 @@ pub struct Observation<'a> {
 /// Costs of all classes, in nanoseconds.
 pub type Costs = [f64; Class::COUNT];
 
-/// Returns the priors.
+/// Returns the priors of this machine's classes; those of other processors are never executed here.
 pub fn priors() -> Costs {
-    std::array::from_fn(|index| prior_ns(Arch::HOST, Class::ALL[index]))
+    let mut priors = [0.0; Class::COUNT];
+    for class in Arch::HOST.platform().price_classes {
+        priors[class.index()] = prior_ns(Arch::HOST, *class);
+    }
+    priors
 }
 
 /// Returns the time of an operation by these costs, in nanoseconds.

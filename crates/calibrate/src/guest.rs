@@ -109,8 +109,9 @@ fn equal_prices() -> Profile {
         machine: "a machine whose instructions all take the same time"
             .parse()
             .expect("it is plain"),
+        cpu: None,
         fit: None,
-        prices: Prices::new(|_| Price::ONE),
+        prices: Prices::new(Arch::HOST.platform().price_classes, |_| Price::ONE),
         check: None,
         caches: None,
         stolen: None,

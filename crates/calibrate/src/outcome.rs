@@ -124,7 +124,7 @@ impl Calibration {
             }
         }
         let solved = |class: Class| self.classes.iter().find(|priced| priced.class == class);
-        self.prices = Prices::new(|class| match solved(class) {
+        self.prices = Prices::new(self.prices.classes(), |class| match solved(class) {
             Some(priced) => priced.price,
             None => self.prices.of(class),
         });
@@ -159,7 +159,7 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
     let costs = fit(&fitted, &free)?;
     let shares = shares(&fitted, &costs);
     let price_of = |class: Class| price(costs[class.index()]);
-    let classes = classes.iter().map(|class| PricedClass {
+    let priced = classes.iter().map(|class| PricedClass {
         class: *class,
         cost_ns: costs[class.index()],
         price: price_of(*class),
@@ -173,8 +173,8 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
         held_out: is_held_out(name),
     });
     Ok(Calibration {
-        prices: Prices::new(price_of),
-        classes: classes.collect(),
+        prices: Prices::new(classes, price_of),
+        classes: priced.collect(),
         residuals: residuals.collect(),
         timed_alone: alone.into_iter().map(|(name, ns)| (name.to_owned(), ns)).collect(),
     })

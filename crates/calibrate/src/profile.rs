@@ -21,6 +21,7 @@ impl Calibration {
             name,
             arch: Arch::HOST,
             machine,
+            cpu: None,
             check: None,
             caches,
             stolen: stolen.modelled(),

@@ -49,7 +49,7 @@ fn count(prepared: &Prepared, file: &Path) -> (Message, String) {
 /// Prints the instructions of an operation, which docs/calibrate.md quotes.
 fn show(counted: &Counted) {
     for (name, counts) in counted.of_operations() {
-        let executed = Class::ALL.iter().filter(|class| counts[class.index()] > 0.0);
+        let executed = Class::X86_64.iter().filter(|class| counts[class.index()] > 0.0);
         let executed = executed.map(|class| format!("{class} {:.2}", counts[class.index()]));
         println!("{name}: {}", executed.collect::<Vec<_>>().join(", "));
     }
@@ -153,7 +153,7 @@ fn between(prices: &Prices) -> [f64; 3] {
 #[test]
 fn what_two_cpus_do_for_each_other_follows_their_prices() {
     let prices = |ipi_ns: u32, halt_ns: u32| {
-        Prices::new(|class| {
+        Prices::new(Class::X86_64, |class| {
             Price::try_from(match class {
                 Class::EntryIpi => ipi_ns * 256,
                 Class::Halt => halt_ns * 256,

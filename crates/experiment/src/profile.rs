@@ -31,7 +31,7 @@ pub fn shipped_profiles() -> impl Iterator<Item = &'static str> {
 impl CostSource {
     /// Returns the machine of an experiment that names none, for guests of an architecture.
     pub fn of_no_name(guest: Arch) -> Self {
-        arch::of(guest).default_profile.map_or(Self::Instructions, Self::named)
+        Self::named(arch::of(guest).default_profile)
     }
 
     /// Finds the meaning of a text: `instructions`, a profile that preemptlab has, or the file of

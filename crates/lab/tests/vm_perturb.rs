@@ -437,6 +437,20 @@ mod arm64 {
 
     #[test]
     #[ignore = "takes long: make perturb"]
+    fn hackbench_at_one_price() {
+        let text = arm64("[1, 2, 4]", HACKBENCH).replace("server-arm64", "instructions");
+        perturb(&text, &[SMALL_TRACED, OTHERWISE]);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn a_board() {
+        let text = arm64("[4]", HACKBENCH).replace("server-arm64", "raspberry-pi-4");
+        perturb(&text, &[SMALL_TRACED, OTHERWISE]);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
     fn build() {
         perturb(&arm64("[1, 2, 4]", "[workload.build]\nkind = \"build\"\nunits = 2\n"), ALL);
     }
@@ -484,9 +498,11 @@ fn experiment(cpus: &str, workloads: &str) -> String {
     )
 }
 
-/// Returns such an experiment with guests of arm64, whose generic kernel has one mode.
+/// Returns such an experiment with guests of arm64, whose generic kernel has one mode, and whose instructions have
+/// prices.
 fn arm64(cpus: &str, workloads: &str) -> String {
-    let text = experiment(cpus, workloads).replace("[machine]\n", "[machine]\narch = \"arm64\"\n");
+    let machine = "arch = \"arm64\"\ncost = \"server-arm64\"";
+    let text = experiment(cpus, workloads).replace("cost = \"instructions\"", machine);
     text.replace("preempt = [\"full\"]", "preempt = [\"voluntary\"]")
 }
 

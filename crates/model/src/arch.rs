@@ -51,9 +51,10 @@ pub struct Platform {
     /// The longest command line that the kernel keeps, in bytes: it drops the rest without a message
     /// (`COMMAND_LINE_SIZE`, `asm/setup.h` of the architecture, of which the last byte is NUL).
     pub cmdline_bytes_max: usize,
-    /// The classes of its instructions that have a price, in the order of their numbers; none where instructions are
-    /// not told apart.
+    /// The classes of its instructions, each of which has a price, in the order of their numbers.
     pub price_classes: &'static [Class],
+    /// Whether the plugin in QEMU follows what its programs have in their caches.
+    pub has_caches: bool,
     /// Debian's package with QEMU for guests of this architecture.
     pub qemu_package: &'static str,
     /// QEMU's program for guests of this architecture.
@@ -89,7 +90,8 @@ impl Arch {
                 devices_parameter: None,
                 one_clock_parameter: Some("tsc=reliable"),
                 cmdline_bytes_max: 2047,
-                price_classes: Class::ALL,
+                price_classes: Class::X86_64,
+                has_caches: true,
                 qemu_package: "qemu-system-x86",
                 qemu_program: "qemu-system-x86_64",
             },
@@ -106,7 +108,8 @@ impl Arch {
                 devices_parameter: Some("iomem=relaxed"),
                 one_clock_parameter: None,
                 cmdline_bytes_max: 2047,
-                price_classes: &[],
+                price_classes: Class::AARCH64,
+                has_caches: false,
                 qemu_package: "qemu-system-arm",
                 qemu_program: "qemu-system-aarch64",
             },

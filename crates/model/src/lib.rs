@@ -78,7 +78,7 @@ pub use precaution::Precaution;
 pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
 pub use probe::{Declaration, Probe, ProbeProcess, WORKS_AFTER_NS, Woken};
 pub use profile::{
-    Check, Fit, MachineText, PairError, Pricing, PricingRules, PricingRulesError, Profile,
+    Check, Fit, GuestCpu, MachineText, PairError, Pricing, PricingRules, PricingRulesError, Profile,
     ProfileFormat, ProfileFormatError,
 };
 pub use qemu::QemuBuild;

@@ -3,7 +3,7 @@ use preemptlab_protocol::{
     prices::{Class, Prices},
     stolen::Stolen,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::{Arch, Name, text::checked_text};
 
@@ -24,7 +24,8 @@ fn is_machine_text(text: &str) -> bool {
 /// A machine as virtual time knows it: the cost of each class of instructions there.
 /// `docs/cost-model.md` describes the TOML form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+// With `remote` the derived functions are its own, so that what is read is checked as a whole.
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Profile {
     /// Version of the format.
     pub format: ProfileFormat,
@@ -34,6 +35,9 @@ pub struct Profile {
     pub arch: Arch,
     /// The machine that the prices describe.
     pub machine: MachineText,
+    /// The processor that QEMU emulates; `None` for that of the architecture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<GuestCpu>,
     /// How well the prices were fitted; `None` for prices that were not fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
@@ -49,6 +53,76 @@ pub struct Profile {
     /// Time that is stolen from its CPUs; `None` where that is not described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen: Option<Stolen>,
+}
+
+/// A processor that QEMU emulates for the guests of a profile, by QEMU's name: its kernel and its programs use the
+/// instructions that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuestCpu {
+    /// Arm's Cortex-A72 of ARMv8.0, without atomic instructions (LSE).
+    CortexA72,
+    /// Arm's Neoverse N1 of ARMv8.2, which guests of arm64 have otherwise.
+    NeoverseN1,
+}
+
+impl GuestCpu {
+    /// Returns QEMU's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CortexA72 => "cortex-a72",
+            Self::NeoverseN1 => "neoverse-n1",
+        }
+    }
+
+    /// Returns the architecture of its guests.
+    const fn arch(self) -> Arch {
+        match self {
+            Self::CortexA72 | Self::NeoverseN1 => Arch::Arm64,
+        }
+    }
+}
+
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Profile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let profile = Self::deserialize(deserializer)?;
+        profile.is_of_one_processor().map_err(D::Error::custom)?;
+        Ok(profile)
+    }
+}
+
+impl Profile {
+    /// Checks that its parts are those of its architecture.
+    fn is_of_one_processor(&self) -> Result<(), String> {
+        let Self { arch, .. } = self;
+        let platform = arch.platform();
+        if self.prices.classes() != platform.price_classes {
+            let lacks = |class: &&Class| !self.prices.classes().contains(class);
+            let lacking = platform.price_classes.iter().find(lacks).expect("the classes differ");
+            return Err(format!(
+                "the prices are of another processor than {}, which needs one for `{lacking}`",
+                platform.debian
+            ));
+        }
+        if let Some(cpu) = self.cpu.filter(|cpu| cpu.arch() != *arch) {
+            return Err(format!(
+                "cpu = \"{}\" is a processor of {}, and the profile is of {}",
+                cpu.name(),
+                cpu.arch().platform().debian,
+                platform.debian
+            ));
+        }
+        if self.caches.is_some() && !platform.has_caches {
+            return Err(format!("[caches] of {} are not modelled: leave the section out", platform.debian));
+        }
+        Ok(())
+    }
 }
 
 /// How well the prices of a profile were fitted. An error is the larger of model and machine over the

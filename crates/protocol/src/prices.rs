@@ -47,13 +47,13 @@ classes! {
     KernelBranch = "kernel_branch",
     /// A jump or call through a register or memory.
     Indirect = "indirect",
-    /// Changes memory as one step: LOCK, and XCHG with memory.
+    /// Changes memory as one step: LOCK, and XCHG with memory; atomics (LSE) and exclusive accesses.
     Locked = "locked",
     /// Multiplies integers.
     Multiply = "multiply",
     /// Divides integers.
     Divide = "divide",
-    /// MMX, SSE, AVX and their kin.
+    /// MMX, SSE, AVX and their kin; floating point, Advanced SIMD, SVE.
     Vector = "vector",
     /// The x87.
     X87 = "x87",
@@ -97,23 +97,83 @@ classes! {
     Rdtsc = "rdtsc",
     /// SWAPGS.
     Swapgs = "swapgs",
-    /// LFENCE, MFENCE, SFENCE.
+    /// LFENCE, MFENCE, SFENCE; DMB, DSB.
     Fence = "fence",
-    /// CLI, STI, PUSHF, POPF, CLAC, STAC.
+    /// CLI, STI, PUSHF, POPF, CLAC, STAC; reads and writes of DAIF and PAN.
     Flags = "flags",
     /// XSAVE, XRSTOR, FXSAVE, FXRSTOR and their kin.
     Xsave = "xsave",
-    /// PAUSE.
+    /// PAUSE; YIELD, WFE.
     Pause = "pause",
-    /// HLT and MWAIT.
+    /// HLT and MWAIT; WFI.
     Halt = "halt",
-    /// MOV to and from other control and debug registers, and loads of descriptor tables.
+    /// MOV to and from other control and debug registers, and loads of descriptor tables; operations on caches and
+    /// address translation (DC, IC, AT).
     System = "system",
+    /// The first instruction of the kernel in an interrupt of any kind, with its delivery.
+    EntryIrq = "entry_irq",
+    /// The same in a system call, a fault, or another exception that an instruction causes.
+    EntrySync = "entry_sync",
+    /// ERET.
+    Eret = "eret",
+    /// MRS of a register of the virtual or the physical counter.
+    Counter = "counter",
+    /// MRS and MSR of a register of the counter's timers.
+    Timer = "timer",
+    /// MRS and MSR of the CPU's interface of the interrupt controller (ICC).
+    Gic = "gic",
+    /// MSR of TTBR0 and TTBR1: another address space.
+    Ttbr = "ttbr",
+    /// MRS of any other register, but of those that hold a thread's or a CPU's pointer, which are plain.
+    Mrs = "mrs",
+    /// MSR of any other register.
+    Msr = "msr",
+    /// TLBI.
+    Tlbi = "tlbi",
+    /// DC ZVA: zeroes a block of 64 bytes.
+    DcZva = "dc_zva",
+    /// ISB and SB.
+    Isb = "isb",
 }
 
 impl Class {
     /// The number of classes.
     pub const COUNT: usize = Self::ALL.len();
+
+    /// Those of x86-64, in the order of their numbers.
+    pub const X86_64: &[Self] = Self::ALL.split_at(Self::EntryIrq as usize).0;
+
+    /// Those of arm64, in the order of their numbers.
+    pub const AARCH64: &[Self] = &[
+        Self::UserPlain,
+        Self::KernelPlain,
+        Self::UserMemory,
+        Self::KernelMemory,
+        Self::UserBranch,
+        Self::KernelBranch,
+        Self::Indirect,
+        Self::Locked,
+        Self::Multiply,
+        Self::Divide,
+        Self::Vector,
+        Self::Fence,
+        Self::Flags,
+        Self::Pause,
+        Self::Halt,
+        Self::System,
+        Self::EntryIrq,
+        Self::EntrySync,
+        Self::Eret,
+        Self::Counter,
+        Self::Timer,
+        Self::Gic,
+        Self::Ttbr,
+        Self::Mrs,
+        Self::Msr,
+        Self::Tlbi,
+        Self::DcZva,
+        Self::Isb,
+    ];
 
     /// Returns its place in [`Class::ALL`].
     pub const fn index(self) -> usize {
@@ -167,38 +227,60 @@ impl From<Price> for u32 {
     }
 }
 
-/// A price for each class.
+/// A price for each class of one processor: [`Class::X86_64`] or [`Class::AARCH64`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<Class, Price>", into = "BTreeMap<Class, Price>")]
-pub struct Prices([Price; Class::COUNT]);
+pub struct Prices {
+    classes: &'static [Class],
+    /// By the numbers of classes; those that the processor lacks have one count.
+    prices: [Price; Class::COUNT],
+}
 
 impl Prices {
-    /// Gives each class a price.
-    pub fn new(of: impl FnMut(Class) -> Price) -> Self {
+    /// Gives each class of a processor a price.
+    pub fn new(classes: &'static [Class], of: impl FnMut(Class) -> Price) -> Self {
         let mut of = of;
-        Self(core::array::from_fn(|index| of(Class::ALL[index])))
+        let mut prices = [Price::ONE; Class::COUNT];
+        for class in classes {
+            prices[class.index()] = of(*class);
+        }
+        Self { classes, prices }
     }
 
-    /// Returns the price of a class.
+    /// Returns the classes that have a price: those of the processor.
+    pub const fn classes(&self) -> &'static [Class] {
+        self.classes
+    }
+
+    /// Returns the price of a class, one count for a class that the processor lacks.
     pub const fn of(&self, class: Class) -> Price {
-        self.0[class.index()]
+        self.prices[class.index()]
     }
 }
 
 impl TryFrom<BTreeMap<Class, Price>> for Prices {
     type Error = String;
 
+    /// The processor is the one that has the most of the classes.
     fn try_from(prices: BTreeMap<Class, Price>) -> Result<Self, String> {
-        if let Some(class) = Class::ALL.iter().find(|class| !prices.contains_key(class)) {
+        let named = |classes: &[Class]| classes.iter().filter(|of| prices.contains_key(of)).count();
+        let classes =
+            if named(Class::AARCH64) > named(Class::X86_64) { Class::AARCH64 } else { Class::X86_64 };
+        if let Some(class) = classes.iter().find(|class| !prices.contains_key(class)) {
             return Err(format!("there is no price for `{class}`"));
         }
-        Ok(Self::new(|class| prices[&class]))
+        if let Some(class) = prices.keys().find(|class| !classes.contains(class)) {
+            return Err(format!(
+                "there is a price for `{class}`, and the processor that has the other classes has none such"
+            ));
+        }
+        Ok(Self::new(classes, |class| prices[&class]))
     }
 }
 
 impl From<Prices> for BTreeMap<Class, Price> {
     fn from(prices: Prices) -> Self {
-        Class::ALL.iter().map(|class| (*class, prices.of(*class))).collect()
+        prices.classes.iter().map(|class| (*class, prices.of(*class))).collect()
     }
 }
 
@@ -223,12 +305,12 @@ mod tests {
     #[test]
     fn every_class_has_one_price() {
         let mut next = 0;
-        let prices = Prices::new(|_| {
+        let prices = Prices::new(Class::X86_64, |_| {
             next += 1;
             Price::try_from(next).unwrap()
         });
         assert_eq!(prices.of(Class::UserPlain).get(), 1);
-        assert_eq!(prices.of(Class::System).get() as usize, Class::COUNT);
+        assert_eq!(prices.of(Class::System).get() as usize, Class::X86_64.len());
         let text = serde_json::to_string(&prices).unwrap();
         assert_eq!(serde_json::from_str::<Prices>(&text).unwrap(), prices);
         let without = text.replace(&format!("\"halt\":{},", prices.of(Class::Halt).get()), "");
@@ -237,5 +319,18 @@ mod tests {
         let unknown = text.replace("\"halt\"", "\"sleep\"");
         let said = serde_json::from_str::<Prices>(&unknown).unwrap_err().to_string();
         assert!(said.starts_with("unknown variant `sleep`"), "{said}");
+    }
+
+    #[test]
+    fn prices_are_those_of_one_processor() {
+        for classes in [Class::X86_64, Class::AARCH64] {
+            let prices = Prices::new(classes, |_| Price::ONE);
+            let text = serde_json::to_string(&prices).unwrap();
+            assert_eq!(serde_json::from_str::<Prices>(&text).unwrap().classes(), classes);
+            let other = if classes == Class::X86_64 { "eret" } else { "iret" };
+            let said = text.replace('}', &format!(",\"{other}\":256}}"));
+            let said = serde_json::from_str::<Prices>(&said).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("there is a price for `{other}`, and")), "{said}");
+        }
     }
 }

@@ -5,9 +5,14 @@
 //! `PREEMPT_NEED_RESCHED` is a word of its own behind it, inverted (arch/arm64/include/asm/preempt.h). Encodings are
 //! those of the Arm Architecture Reference Manual (DDI 0487), C4.1 and C6.2.
 
-use std::ffi::CStr;
+mod class;
 
-use preemptlab_protocol::trace::{Register, stream::SiteKind};
+use std::{collections::HashMap, ffi::CStr};
+
+use preemptlab_protocol::{
+    prices::Class,
+    trace::{Register, stream::SiteKind},
+};
 
 use super::processor::{Effect, Processor};
 use crate::qemu::Guest;
@@ -40,7 +45,21 @@ impl Processor for Aarch64 {
         &Register::ARM64
     }
 
-    fn has_prices(&self) -> bool {
+    fn has_caches(&self) -> bool {
+        false
+    }
+
+    fn class(&self, address: u64, bytes: &[u8], _: bool) -> Class {
+        class::class(address >= KERNEL_START, bytes)
+    }
+
+    fn entries(&self, guest: &Guest) -> Option<HashMap<u64, Class>> {
+        let vectors = guest.register(Register::VbarEl1);
+        (vectors >= KERNEL_START).then(|| class::entries(vectors))
+    }
+
+    /// Its interrupt controller and its timers are registers of the system; devices are mapped anywhere.
+    fn leaves_block(&self, _: u64, _: &[u8]) -> bool {
         false
     }
 

@@ -1,5 +1,6 @@
 //! The parts of the plugin that depend on the guest's processor: which instructions change preemption and interrupts, how its
-//! registers tell the state of the kernel, and where the kernel's addresses begin. Only x86-64 has prices and caches.
+//! registers tell the state of the kernel, where the kernel's addresses begin, and which instructions have which price. Only
+//! x86-64 has caches.
 
 mod aarch64;
 mod processor;
@@ -7,7 +8,7 @@ mod x86_64;
 
 pub use self::{
     processor::{Effect, Processor},
-    x86_64::{KERNEL_START, class, entry, leaves_block, memory},
+    x86_64::memory,
 };
 
 use self::{aarch64::Aarch64, x86_64::X86_64};

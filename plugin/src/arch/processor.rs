@@ -1,16 +1,30 @@
-use std::ffi::CStr;
+use std::{collections::HashMap, ffi::CStr};
 
-use preemptlab_protocol::trace::{Register, stream::SiteKind};
+use preemptlab_protocol::{
+    prices::Class,
+    trace::{Register, stream::SiteKind},
+};
 
 use crate::qemu::Guest;
 
-/// A processor, as far as tracing has to know it.
+/// A processor, as far as traces and prices have to know it.
 pub trait Processor: Sync {
     /// The registers that are read.
     fn registers(&self) -> &'static [Register];
 
-    /// Whether its instructions have prices.
-    fn has_prices(&self) -> bool;
+    /// Whether its use of memory is known to caches.
+    fn has_caches(&self) -> bool;
+
+    /// The class of an instruction. `is_first` is whether it begins its block.
+    fn class(&self, address: u64, bytes: &[u8], is_first: bool) -> Class;
+
+    /// The addresses at which interrupts and exceptions enter the kernel of a guest that was booted, and their
+    /// classes; `None` where it does not say.
+    fn entries(&self, guest: &Guest) -> Option<HashMap<u64, Class>>;
+
+    /// Whether an instruction of a block at this address is known to use a device's register in memory, so that QEMU
+    /// leaves the block there.
+    fn leaves_block(&self, block_address: u64, bytes: &[u8]) -> bool;
 
     /// Where the kernel's half of the address space begins.
     fn kernel_start(&self) -> u64;

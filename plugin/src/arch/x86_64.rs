@@ -5,20 +5,21 @@
 //! inverted. It has 32 bits, and since Linux 7.3 64 bits, of which the count has the lower half.
 
 mod class;
-pub mod entry;
+mod entry;
 pub mod memory;
 
-use std::ffi::CStr;
+use std::{collections::HashMap, ffi::CStr};
 
-use preemptlab_protocol::trace::{Register, stream::SiteKind};
+use preemptlab_protocol::{
+    prices::Class,
+    trace::{Register, stream::SiteKind},
+};
 
 use super::processor::{Effect, Processor};
 use crate::qemu::Guest;
 
-pub use class::{class, leaves_block};
-
 /// The kernel's half of the address space.
-pub const KERNEL_START: u64 = 0xffff_8000_0000_0000;
+const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 
 /// Whether a stretch of `preempt_count` is the flag and nothing else.
 const NEED_RESCHED: i32 = i32::MIN;
@@ -41,8 +42,20 @@ impl Processor for X86_64 {
         &Register::X86_64
     }
 
-    fn has_prices(&self) -> bool {
+    fn has_caches(&self) -> bool {
         true
+    }
+
+    fn class(&self, address: u64, bytes: &[u8], is_first: bool) -> Class {
+        class::class(address, bytes, is_first)
+    }
+
+    fn entries(&self, guest: &Guest) -> Option<HashMap<u64, Class>> {
+        guest.bytes(entry::TABLE, entry::TABLE_BYTES).map(entry::entries)
+    }
+
+    fn leaves_block(&self, block_address: u64, bytes: &[u8]) -> bool {
+        class::leaves_block(block_address, bytes)
     }
 
     fn kernel_start(&self) -> u64 {

@@ -11,7 +11,7 @@ use crate::{CalibrateError, caches::Tlbs};
 pub(crate) fn prior_ns(arch: Arch, class: Class) -> f64 {
     match arch {
         Arch::Amd64 => x86_64::prior_ns(class),
-        // Its instructions are not told apart.
+        // No program measures there yet.
         Arch::Arm64 => 1.0,
     }
 }

@@ -41,5 +41,18 @@ pub(super) const fn prior_ns(class: Class) -> f64 {
         Class::Pause => 15.0,
         Class::Halt => 3000.0,
         Class::System => 50.0,
+        // Of arm64, none of which is executed here.
+        Class::EntryIrq
+        | Class::EntrySync
+        | Class::Eret
+        | Class::Counter
+        | Class::Timer
+        | Class::Gic
+        | Class::Ttbr
+        | Class::Mrs
+        | Class::Msr
+        | Class::Tlbi
+        | Class::DcZva
+        | Class::Isb => 0.0,
     }
 }

@@ -3,8 +3,8 @@
 pub(crate) struct ArchInfo {
     /// The profiles that preemptlab has for it, by their names.
     pub(crate) profiles: &'static [(&'static str, &'static str)],
-    /// The profile of an experiment that names no machine; `None` where each instruction takes the same time.
-    pub(crate) default_profile: Option<&'static str>,
+    /// The profile of an experiment that names no machine.
+    pub(crate) default_profile: &'static str,
     /// Whether QEMU's board has sockets, caches and NUMA nodes as an experiment says.
     pub(crate) has_topology: bool,
     /// The beginning of the name of the thread of an interrupt that every kernel requests on QEMU's board and that may

@@ -6,7 +6,7 @@ pub(super) const INFO: ArchInfo = ArchInfo {
         ("desktop-x86", include_str!("../../../../profiles/desktop-x86.toml")),
         (SERVER, include_str!("../../../../profiles/server-x86.toml")),
     ],
-    default_profile: Some(SERVER),
+    default_profile: SERVER,
     has_topology: true,
     // ACPI's.
     interrupt_thread: "irq/9-",

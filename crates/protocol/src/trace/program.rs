@@ -163,6 +163,7 @@ pub enum Register {
     ElrEl1,
     SpsrEl1,
     EsrEl1,
+    VbarEl1,
 }
 
 impl Register {
@@ -187,7 +188,7 @@ impl Register {
     ];
 
     /// Those of arm64, in the order of their numbers in instructions; the system registers are last.
-    pub const ARM64: [Self; 36] = [
+    pub const ARM64: [Self; 37] = [
         Self::X0,
         Self::X1,
         Self::X2,
@@ -224,6 +225,7 @@ impl Register {
         Self::ElrEl1,
         Self::SpsrEl1,
         Self::EsrEl1,
+        Self::VbarEl1,
     ];
 
     /// Number of the registers of all processors.
@@ -236,7 +238,7 @@ impl Register {
             "r12", "r13", "r14", "r15", "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9",
             "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
             "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp", "SP_EL0",
-            "ELR_EL1", "SPSR_EL1", "ESR_EL1",
+            "ELR_EL1", "SPSR_EL1", "ESR_EL1", "VBAR",
         ];
         NAMES[self as usize]
     }

@@ -43,7 +43,7 @@ const TIMER: &str = "arch_timer";
 /// The interrupt by which a CPU has a function called on another one.
 const CALL: &str = "call_function";
 
-/// The counter of QEMU's processor `neoverse-n1` has 62.5 MHz (`GTIMER_BACKCOMPAT_HZ`, target/arm/cpu.h, QEMU 10.0).
+/// The counter of QEMU's processors `neoverse-n1` and `cortex-a72` has 62.5 MHz (`GTIMER_BACKCOMPAT_HZ`, target/arm/cpu.h, QEMU 10.0).
 const COUNTER_CYCLE_NS: u64 = 16;
 
 /// The register by which software makes the first CPU's own interrupts pending: `GICR_ISPENDR0` (Arm IHI 0069,
