@@ -177,7 +177,10 @@ pub fn solve<E>(
 
 /// Returns prices in which a class has another cost.
 fn with(prices: &Prices, class: Class, cost_ns: f64) -> Prices {
-    Prices::new(prices.classes(), |other| if other == class { price(cost_ns) } else { prices.of(other) })
+    Prices::new(
+        prices.classes(),
+        |other| if other == class { price(cost_ns) } else { prices.of(other) },
+    )
 }
 
 /// Returns how far a time is from another one, as the absolute logarithm of their ratio.

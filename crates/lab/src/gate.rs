@@ -9,7 +9,8 @@ use preemptlab_analysis::{
 use preemptlab_experiment::{KernelLevel, Manifest, Overrides, Recording, RecordingWriter};
 use preemptlab_files::OutFolder;
 use preemptlab_model::{
-    BackendKind, Digest, Factors, KernelRef, MetricName, PreemptMode, RECORDING_FORMAT, counted,
+    Arch, BackendKind, Digest, Factors, KernelRef, MetricName, PreemptMode, RECORDING_FORMAT,
+    counted,
 };
 use preemptlab_recording::Until;
 use preemptlab_stats::{Gate, GateRule, GateVerdict, Looks, Needed};
@@ -51,6 +52,8 @@ pub struct GateRequest<'a> {
     pub budget: Budget,
     /// The modes in which they are compared; without any, the experiment's.
     pub preempt: &'a [PreemptMode],
+    /// The architecture of the guests; `None` for the experiment's.
+    pub arch: Option<Arch>,
     /// The seed of the first pair of cells.
     pub seed: Option<u64>,
     /// Keeps traces, which explain a worse kernel's worst wakeup.
@@ -97,10 +100,11 @@ pub fn gate(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
 }
 
 fn of_recordings(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
-    let GateRequest { experiment, seed, preempt, .. } = *request;
-    if experiment != GateExperiment::Own || seed.is_some() || !preempt.is_empty() {
-        let message = "two recordings are compared as they are: leave EXPERIMENT, --atlas, --seed and \
-                       --preempt out";
+    let GateRequest { experiment, seed, preempt, arch, .. } = *request;
+    let is_own = experiment == GateExperiment::Own;
+    if !is_own || seed.is_some() || !preempt.is_empty() || arch.is_some() {
+        let message = "two recordings are compared as they are: leave EXPERIMENT, --atlas, --seed, \
+                       --preempt and --arch out";
         return Err(Error::user(message));
     }
     let paths = [request.base, request.new].map(PathBuf::from);
@@ -124,6 +128,7 @@ fn of_kernels(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
     let overrides = Overrides {
         kernels: kernels.to_vec(),
         preempt: request.preempt.to_vec(),
+        arch: request.arch,
         seed: request.seed,
         ..Overrides::default()
     };

@@ -119,7 +119,10 @@ impl Profile {
             ));
         }
         if self.caches.is_some() && !platform.has_caches {
-            return Err(format!("[caches] of {} are not modelled: leave the section out", platform.debian));
+            return Err(format!(
+                "[caches] of {} are not modelled: leave the section out",
+                platform.debian
+            ));
         }
         Ok(())
     }

@@ -264,8 +264,11 @@ impl TryFrom<BTreeMap<Class, Price>> for Prices {
     /// The processor is the one that has the most of the classes.
     fn try_from(prices: BTreeMap<Class, Price>) -> Result<Self, String> {
         let named = |classes: &[Class]| classes.iter().filter(|of| prices.contains_key(of)).count();
-        let classes =
-            if named(Class::AARCH64) > named(Class::X86_64) { Class::AARCH64 } else { Class::X86_64 };
+        let classes = if named(Class::AARCH64) > named(Class::X86_64) {
+            Class::AARCH64
+        } else {
+            Class::X86_64
+        };
         if let Some(class) = classes.iter().find(|class| !prices.contains_key(class)) {
             return Err(format!("there is no price for `{class}`"));
         }

@@ -9,7 +9,7 @@ use crate::{
     AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
     Options, Other, ProgramError, ProvisionedKernel, Qemu, QemuError, Store, TreeError,
     capsule::{self, CapsuleError},
-    distribution::archive::Archive,
+    distribution::{Packages, archive::Archive},
     kernel::{
         self,
         kbuild::{BuiltWith, Kit},
@@ -239,7 +239,7 @@ impl<'a> Provision<'a> {
             Headers::Package { name, assumed } => self.supplies.ask(Arch::HOST, |here, lock| {
                 let headers = (name.as_str(), assumed.as_str());
                 self.supplies.with(self.supplies.arch, lock, |guest| {
-                    let packages = (kmod::Packages { here, guest }, store, lock);
+                    let packages = (Packages { here, guest }, store, lock);
                     kmod::from_package(source, release, headers, packages, on_event)
                 })
             }),

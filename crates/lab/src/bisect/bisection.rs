@@ -272,6 +272,7 @@ impl Bisection<'_> {
             },
             budget,
             preempt,
+            arch: None,
             seed,
             trace: true,
             out: Some(self.out.join(STEPS).join(name)),

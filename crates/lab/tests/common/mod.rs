@@ -85,6 +85,7 @@ pub fn gate_request<'a>(base: &'a str, new: &'a str) -> GateRequest<'a> {
         rule: GateRule::default(),
         budget: Budget::Cells(60),
         preempt: &[],
+        arch: None,
         seed: None,
         trace: true,
         out: None,

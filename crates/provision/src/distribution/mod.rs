@@ -47,6 +47,15 @@ pub(crate) trait Kernels {
     fn left_out(&self) -> &[LeftOut];
 }
 
+/// The packages of this machine, and those for guests, which may have another architecture.
+#[derive(Clone, Copy)]
+pub(crate) struct Packages<'a> {
+    /// Those of this machine.
+    pub here: &'a dyn Distribution,
+    /// Those for guests.
+    pub guest: &'a dyn Distribution,
+}
+
 /// The packages of a distribution, while the store is locked.
 pub(crate) trait Distribution: Kernels {
     /// Returns the names of the architecture whose kernels it offers.

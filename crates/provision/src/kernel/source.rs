@@ -1,7 +1,5 @@
 //! `source:VERSION`: kernels built from Debian's source.
 
-use std::borrow::Cow;
-
 use preemptlab_model::{Arch, ConfigBase, Configured, Kernel, KernelRef, Package, Symbols};
 
 use super::provisioned::{
@@ -10,8 +8,9 @@ use super::provisioned::{
 };
 use crate::{
     KbuildError, StoreLock, arch,
+    distribution::Packages,
     kernel::{
-        kbuild::{Built, LAB, Recipe, Wanted},
+        kbuild::{Built, Recipe, Wanted, lab},
         modules::ModuleSource,
     },
     supplies::Supplies,
@@ -53,8 +52,8 @@ impl KernelSource for FromSource<'_> {
         Ok(recipe.build_kit(store, &programs, on_event)?)
     }
 
-    fn check(&self, _: &Supplies<'_>) -> Result<(), KernelError> {
-        self.base().map(drop)
+    fn check(&self, supplies: &Supplies<'_>) -> Result<(), KernelError> {
+        self.base(supplies.arch).map(drop)
     }
 
     fn is_own(&self) -> bool {
@@ -64,11 +63,11 @@ impl KernelSource for FromSource<'_> {
 
 impl FromSource<'_> {
     /// Returns the configuration that it starts from; `None` for Debian's.
-    fn base(&self) -> Result<Option<Cow<'static, str>>, KernelError> {
+    fn base(&self, arch: Arch) -> Result<Option<String>, KernelError> {
         Ok(match &self.configured.base {
             ConfigBase::Debian(_) => None,
-            ConfigBase::Lab => Some(LAB.into()),
-            ConfigBase::File(path) => Some(harmless(&read_base(path)?).into()),
+            ConfigBase::Lab => Some(lab(arch)),
+            ConfigBase::File(path) => Some(harmless(&read_base(path)?)),
         })
     }
 
@@ -78,14 +77,18 @@ impl FromSource<'_> {
         lock: &StoreLock,
         exactly: Option<&[Package]>,
     ) -> Result<Recipe, KernelError> {
-        let base = self.base()?;
+        let base = self.base(supplies.arch)?;
         let wanted = Wanted {
             name: self.name,
             version: self.version,
             configured: self.configured,
             base: base.as_deref(),
         };
-        supplies.with(Arch::HOST, lock, |debian| Recipe::find(debian, &wanted, exactly))
+        supplies.with(Arch::HOST, lock, |here| {
+            supplies.with(supplies.arch, lock, |guest| {
+                Recipe::find(Packages { here, guest }, &wanted, exactly)
+            })
+        })
     }
 
     /// Builds it from the newest packages or from exactly these, unless the store has it. The store's

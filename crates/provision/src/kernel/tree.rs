@@ -13,9 +13,9 @@ use super::provisioned::{
 };
 use crate::{
     KbuildError, PackageError, Repository, Stranger, TreeError, arch,
-    distribution::debian::sources,
+    distribution::{Distribution, Packages, debian::sources},
     kernel::{
-        kbuild::{BuiltWith, CONFIG_FILE, LAB, Tools, config},
+        kbuild::{BuiltWith, CONFIG_FILE, Tools, config, lab},
         ktree::{Checkout, Job, Tree, stranger_of_repository, stranger_of_tree},
         modules::ModuleSource,
         toolchain::Toolchain,
@@ -197,7 +197,7 @@ impl OwnTree<'_> {
         exactly: Option<&[Package]>,
     ) -> Result<Means, KernelError> {
         let base = match &self.configured.base {
-            ConfigBase::Lab => Some(LAB.to_owned()),
+            ConfigBase::Lab => Some(lab(supplies.arch)),
             ConfigBase::Debian(_) => None,
             ConfigBase::File(path) => Some(read_base(path)?),
         };
@@ -217,19 +217,17 @@ impl OwnTree<'_> {
             ConfigBase::Lab | ConfigBase::File(_) => Flavour::Generic,
         };
         let lock = supplies.lock()?;
-        supplies.with(Arch::HOST, &lock, |debian| {
-            let mut recorded = exactly.filter(|packages| !packages.is_empty());
-            let mut tools = None;
-            let config = match recorded.take() {
+        let found = |debian: &dyn Distribution, guest: &dyn Distribution| {
+            let recorded = exactly.filter(|packages| !packages.is_empty());
+            let (config, mut tools) = match recorded {
                 Some(packages) => {
-                    let mut candidates = debian.exact(packages)?;
-                    let config = sources::take_configurations(debian, &mut candidates)?;
-                    tools = Some(candidates);
-                    config
+                    let both = Packages { here: debian, guest };
+                    let (config, tools) = sources::exactly(both, packages, sources::CONFIG)?;
+                    (config, Some(tools))
                 }
-                None => sources::configurations_near(debian, version)?,
+                None => (sources::configurations_near(guest, version)?, None),
             };
-            let of_debian = sources::configuration(debian, &config, flavour)?;
+            let of_debian = sources::configuration(guest, &config, flavour)?;
             let mut packages = vec![config.package.clone()];
             let (tools, tools_sha256) = match own {
                 Some(tools) => {
@@ -256,6 +254,9 @@ impl OwnTree<'_> {
                 }
             };
             Ok(Means { base: base.unwrap_or(of_debian), tools, tools_sha256, packages })
+        };
+        supplies.with(Arch::HOST, &lock, |here| {
+            supplies.with(supplies.arch, &lock, |guest| found(here, guest))
         })
     }
 }

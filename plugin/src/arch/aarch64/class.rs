@@ -139,14 +139,19 @@ fn register(word: u32, other: Class) -> Option<Class> {
     const PAN: u32 = number(3, 0, 4, 2, 3);
     const NZCV: u32 = number(3, 3, 4, 2, 0);
     /// CNTPCT_EL0, CNTVCT_EL0, and those two that wait for nothing before them.
-    const COUNTERS: [u32; 4] =
-        [number(3, 3, 14, 0, 1), number(3, 3, 14, 0, 2), number(3, 3, 14, 0, 5), number(3, 3, 14, 0, 6)];
+    const COUNTERS: [u32; 4] = [
+        number(3, 3, 14, 0, 1),
+        number(3, 3, 14, 0, 2),
+        number(3, 3, 14, 0, 5),
+        number(3, 3, 14, 0, 6),
+    ];
     /// CNTP_* and CNTV_*.
     const TIMERS: [u32; 2] = [number(3, 3, 14, 2, 0), number(3, 3, 14, 3, 0)];
     /// ICC_PMR_EL1 (Arm IHI 0069, 12.2).
     const PRIORITY: u32 = number(3, 0, 4, 6, 0);
     /// The other registers of the CPU's interface.
-    const INTERFACE: std::ops::RangeInclusive<u32> = number(3, 0, 12, 8, 0)..=number(3, 0, 12, 15, 7);
+    const INTERFACE: std::ops::RangeInclusive<u32> =
+        number(3, 0, 12, 8, 0)..=number(3, 0, 12, 15, 7);
 
     let number = word >> 5 & 0xffff;
     match number {

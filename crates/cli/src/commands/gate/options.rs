@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, builder::ArgPredicate};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::Budget;
-use preemptlab_model::PreemptMode;
+use preemptlab_model::{Arch, PreemptMode};
 use preemptlab_stats::GivenMargin;
 
 use crate::args::{Form, Format, Machines, forms, written_folder};
@@ -17,6 +17,7 @@ Examples:
   preemptlab gate debian:6.12 debian:7.2
   preemptlab gate git:../linux@HEAD~1 ../linux --format markdown
   preemptlab gate git:../linux@HEAD~1 ../linux --atlas
+  preemptlab gate debian:7.2 debian:7.3 --arch arm64
   preemptlab gate runs/base runs/new
   preemptlab gate debian:6.12 debian:7.2 --format github --format junit=gate.xml
   preemptlab gate debian:6.12 debian:7.2 studies/postgres.toml --margin 5% --budget 200
@@ -60,6 +61,9 @@ pub struct GateArgs {
     /// that both offer, or those of EXPERIMENT]
     #[arg(long = "preempt", value_name = "MODES", value_delimiter = ',')]
     pub preempt: Vec<PreemptMode>,
+    /// Guests of this architecture: amd64 or arm64
+    #[arg(long, value_name = "ARCH")]
+    pub arch: Option<Arch>,
     /// The seed of the first pair of cells
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -3,21 +3,22 @@
 use std::io::Read;
 
 use liblzma::read::XzDecoder;
-use preemptlab_model::{Flavour, kernel_order, series};
+use preemptlab_model::{Flavour, Package, kernel_order, series};
 
 use crate::{
     AptError, PackageError,
     distribution::{
-        Candidate, Distribution,
+        Candidate, Distribution, Packages,
         deb::{self, Content},
     },
+    platform::HOST,
 };
 
 /// The package with the source, before the series.
 const SOURCE: &str = "linux-source-";
 
 /// The package with a source's configurations, before the series.
-const CONFIG: &str = "linux-config-";
+pub(crate) const CONFIG: &str = "linux-config-";
 
 /// Packages that the build uses, besides the compiler.
 const BUILT_WITH: [&str; 10] = [
@@ -95,14 +96,17 @@ pub(crate) fn configurations_near(
     Ok(debian.show(&[&format!("{CONFIG}{series}")])?.remove(0))
 }
 
-/// Takes the package with configurations out of those that a recording names.
-pub(crate) fn take_configurations(
-    debian: &dyn Distribution,
-    candidates: &mut Vec<Candidate>,
-) -> Result<Candidate, AptError> {
-    let is_it = |found: &Candidate| found.package.name.starts_with(CONFIG);
-    let place = candidates.iter().position(is_it).ok_or_else(|| debian.unknown(CONFIG))?;
-    Ok(candidates.remove(place))
+/// Finds the packages that a recording names: that with configurations, whose name begins so, which is the guests', and the
+/// others, which are this machine's.
+pub(crate) fn exactly(
+    Packages { here, guest }: Packages<'_>,
+    recorded: &[Package],
+    config: &str,
+) -> Result<(Candidate, Vec<Candidate>), AptError> {
+    let (config, others): (Vec<_>, Vec<_>) =
+        recorded.iter().cloned().partition(|package| package.name.starts_with(config));
+    let found = guest.exact(&config)?.pop().ok_or_else(|| guest.unknown(CONFIG))?;
+    Ok((found, here.exact(&others)?))
 }
 
 /// Returns the version of the kernel in that of a package: `6.12.117` of `6.12.117-1~deb12u1`.
@@ -115,9 +119,12 @@ pub(crate) fn compiler(
     debian: &dyn Distribution,
     compiler: &str,
 ) -> Result<Vec<Candidate>, AptError> {
-    let binutils = format!("binutils-{}", debian.guest().package_suffix());
+    let suffix = debian.guest().package_suffix();
+    let (binutils, cross) = (format!("binutils-{suffix}"), format!("{compiler}-{suffix}"));
     let other = [binutils.as_str(), compiler];
-    let names: Vec<_> = BUILT_WITH.into_iter().chain(other).collect();
+    // The compiler of this machine makes the programs that run during the build.
+    let cross = (*debian.guest() != *HOST).then_some(cross.as_str());
+    let names: Vec<_> = BUILT_WITH.into_iter().chain(other).chain(cross).collect();
     debian.closure(&names, &[])
 }
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fs, path::Path};
 
-use preemptlab_model::{ConfigBase, Configured, KernelConfig, Symbols};
+use preemptlab_model::{ConfigBase, Configured, KernelConfig, Platform, Symbols};
 
 use super::{KbuildError, config, lab, tree::has_symbol};
 use crate::StoreError;
@@ -25,6 +25,8 @@ pub(crate) struct Configuration<'a> {
     pub(crate) base: &'a str,
     /// The kernel's own version.
     pub(crate) version: &'a str,
+    /// Names of the architecture that it is for.
+    pub(crate) guest: &'static Platform,
 }
 
 impl Configuration<'_> {
@@ -37,17 +39,17 @@ impl Configuration<'_> {
         run: &RunMake<'_>,
     ) -> Result<(), KbuildError> {
         let path = output.join(".config");
-        let symbols = &self.configured.symbols;
+        let (symbols, guest) = (&self.configured.symbols, self.guest);
         let write = |text: &str| fs::write(&path, text).map_err(StoreError::at(&path));
         let read = || fs::read_to_string(&path).map_err(StoreError::at(&path));
-        let exists = |symbol: &str| has_symbol(tree, symbol).unwrap_or(true);
+        let exists = |symbol: &str| has_symbol(tree, guest, symbol).unwrap_or(true);
         if self.configured.base == ConfigBase::Lab {
             let fragment = output.join(FRAGMENT);
             fs::write(&fragment, self.base).map_err(StoreError::at(&fragment))?;
             let mut variable = OsString::from("KCONFIG_ALLCONFIG=");
             variable.push(&fragment);
             run("allnoconfig", &[variable], &mut || ())?;
-            if let Some(symbol) = lab::missing(&KernelConfig::parse(&read()?), exists) {
+            if let Some(symbol) = lab::missing(self.base, &KernelConfig::parse(&read()?), exists) {
                 return Err(KbuildError::Lab { symbol, version: self.version.to_owned() });
             }
             if symbols.iter().next().is_none() {
@@ -58,7 +60,7 @@ impl Configuration<'_> {
             write(&config::start(self.base, symbols))?;
         }
         run("olddefconfig", &[], &mut || ())?;
-        check(tree, &read()?, symbols, self.version)?;
+        check((tree, guest), &read()?, symbols, self.version)?;
         match lab::needed(&KernelConfig::parse(&read()?), exists) {
             Some(symbol) => Err(KbuildError::Off { symbol }),
             None => Ok(()),
@@ -75,14 +77,19 @@ impl Configuration<'_> {
 }
 
 /// Checks that every symbol got its value in the configuration of a source tree.
-fn check(tree: &Path, text: &str, symbols: &Symbols, version: &str) -> Result<(), KbuildError> {
+fn check(
+    (tree, guest): (&Path, &Platform),
+    text: &str,
+    symbols: &Symbols,
+    version: &str,
+) -> Result<(), KbuildError> {
     let config = KernelConfig::parse(text);
-    let exists = |symbol: &str| has_symbol(tree, symbol).unwrap_or(true);
+    let exists = |symbol: &str| has_symbol(tree, guest, symbol).unwrap_or(true);
     let Some((symbol, asked)) = config::refused(&config, symbols, exists) else {
         return Ok(());
     };
     let (symbol, asked, version) = (symbol.to_owned(), asked.clone(), version.to_owned());
-    match has_symbol(tree, &symbol)? {
+    match has_symbol(tree, guest, &symbol)? {
         false => Err(KbuildError::NoSymbol { symbol, asked, version }),
         true => {
             let not_set = format!("# CONFIG_{symbol} is not set");

@@ -77,7 +77,7 @@ pub enum KbuildError {
     )]
     Lab {
         /// Name of the symbol.
-        symbol: &'static str,
+        symbol: String,
         /// Version of the kernel.
         version: String,
     },

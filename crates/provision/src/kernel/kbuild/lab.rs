@@ -1,23 +1,29 @@
 //! The configuration `lab`.
 
-use preemptlab_model::KernelConfig;
+use preemptlab_model::{Arch, KernelConfig};
 
-/// The configuration as `make allnoconfig` reads it.
-pub(crate) const LAB: &str = include_str!("lab.config");
+use crate::arch;
+
+/// Returns the configuration for guests of an architecture, as `make allnoconfig` reads it.
+pub(crate) fn lab(arch: Arch) -> String {
+    [arch::of(arch).lab, include_str!("lab.config")].concat()
+}
 
 /// The line after which symbols are only wished for.
 const OPTIONAL: &str = "# Optional: ";
 
-/// Returns the first symbol that cells need and that a configuration lacks, among those that the
-/// kernel has.
+/// Returns the first symbol of the configuration `lab` that cells need and that a configuration lacks, among those
+/// that the kernel has.
 pub(crate) fn missing(
+    lab: &str,
     config: &KernelConfig,
     exists: impl Fn(&str) -> bool,
-) -> Option<&'static str> {
-    let needed = LAB.lines().take_while(|line| !line.starts_with(OPTIONAL));
+) -> Option<String> {
+    let needed = lab.lines().take_while(|line| !line.starts_with(OPTIONAL));
     needed
         .filter_map(|line| line.strip_prefix("CONFIG_")?.strip_suffix("=y"))
         .find(|symbol| !config.is_builtin(symbol) && exists(symbol))
+        .map(str::to_owned)
 }
 
 /// Options that the guest's init needs, whatever configuration a kernel starts from.
@@ -48,7 +54,7 @@ mod tests {
 
     #[test]
     fn what_no_cell_can_do_without_is_found() {
-        let lab = format!("{LAB}CONFIG_SYSFS=y\n");
+        let lab = format!("{}CONFIG_SYSFS=y\n", lab(Arch::Amd64));
         let needed_of = |text: &str| needed(&KernelConfig::parse(text), |_| true);
         assert_eq!(needed_of(&lab), None);
         assert_eq!(needed_of(&lab.replace("CONFIG_DEBUG_FS=y", "")), Some("DEBUG_FS"));
@@ -61,16 +67,18 @@ mod tests {
 
     #[test]
     fn a_symbol_that_cannot_be_set_is_found() {
-        let whole = KernelConfig::parse(LAB);
-        assert_eq!(missing(&whole, |_| true), None);
-        let lacks = |symbol: &str| {
-            let line = format!("CONFIG_{symbol}=y\n");
-            assert!(LAB.contains(&line), "{symbol}");
-            KernelConfig::parse(&LAB.replace(&line, ""))
-        };
-        assert_eq!(missing(&lacks("SCHED_DEBUG"), |_| true), Some("SCHED_DEBUG"));
-        // A series that has no such symbol needs none.
-        assert_eq!(missing(&lacks("SCHED_DEBUG"), |_| false), None);
-        assert_eq!(missing(&lacks("RETPOLINE"), |_| true), None);
+        for arch in Arch::ALL {
+            let lab = lab(arch);
+            assert_eq!(missing(&lab, &KernelConfig::parse(&lab), |_| true), None);
+            let lacking = |symbol: &str, exists: bool| {
+                let line = format!("CONFIG_{symbol}=y\n");
+                assert!(lab.contains(&line), "{symbol}");
+                missing(&lab, &KernelConfig::parse(&lab.replace(&line, "")), |_| exists)
+            };
+            assert_eq!(lacking("SCHED_DEBUG", true).as_deref(), Some("SCHED_DEBUG"));
+            // A series that has no such symbol needs none.
+            assert_eq!(lacking("SCHED_DEBUG", false), None);
+            assert_eq!(lacking("RETPOLINE", true), None);
+        }
     }
 }

@@ -28,13 +28,13 @@ pub use self::error::KbuildError;
 pub(crate) use self::{
     configure::{Configuration, RunMake},
     kit::Kit,
-    lab::LAB,
+    lab::lab,
     make::{Make, remove_if_there},
     tools::{BuiltWith, Tools},
 };
 use crate::{
     Event, KernelError, PackageError, Store, StoreError, StoreLock,
-    distribution::{Candidate, Distribution, debian::sources},
+    distribution::{Candidate, Distribution, Packages, debian::sources},
     kernel::toolchain::{self, Programs, Toolchain},
     store::whole::is_whole,
 };
@@ -104,19 +104,18 @@ impl Recipe {
     /// Resolves a kernel to the newest packages on offer, or to exactly those that a recording
     /// names.
     pub(crate) fn find(
-        debian: &dyn Distribution,
+        Packages { here: debian, guest }: Packages<'_>,
         wanted: &Wanted<'_>,
         exactly: Option<&[Package]>,
     ) -> Result<Self, KernelError> {
         let [source_name, config_name] = sources::names(wanted.version);
         let (source, config, mut tools) = match exactly {
             Some(packages) => {
-                let mut candidates = debian.exact(packages)?;
-                let mut take = |name: &str| {
-                    let place = candidates.iter().position(|found| found.package.name == name);
-                    place.map(|place| candidates.remove(place)).ok_or_else(|| debian.unknown(name))
-                };
-                let (source, config) = (take(&source_name)?, take(&config_name)?);
+                let (config, mut candidates) =
+                    sources::exactly(Packages { here: debian, guest }, packages, &config_name)?;
+                let place = candidates.iter().position(|found| *found.package.name == *source_name);
+                let place = place.ok_or_else(|| debian.unknown(&source_name))?;
+                let source = candidates.remove(place);
                 (source, config, Some(candidates))
             }
             None => {
@@ -129,12 +128,12 @@ impl Recipe {
                         left_out,
                     }
                 })?;
-                let config = sources::configurations(debian, wanted.version, &source)?;
+                let config = sources::configurations(guest, wanted.version, &source)?;
                 (source, config, None)
             }
         };
         // Whatever a kernel's configuration is, the compiler is Debian's for this source.
-        let of_debian = sources::configuration(debian, &config, flavour(wanted.configured))?;
+        let of_debian = sources::configuration(guest, &config, flavour(wanted.configured))?;
         let compiler =
             config::compiler(&of_debian, debian.guest()).ok_or_else(|| PackageError::Lacks {
                 package: config.package.name.to_string(),
@@ -291,6 +290,7 @@ impl Recipe {
             configured: &self.configured,
             base: &self.base,
             version: &self.version(),
+            guest: tools.guest,
         };
         configuration.write(&tree, &tree, &run)?;
 

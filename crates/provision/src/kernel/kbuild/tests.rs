@@ -163,25 +163,32 @@ fn a_kernel_is_built_once_and_its_tree_is_removed() {
 #[test]
 fn the_configuration_lab_is_checked_as_that_of_a_tree() {
     let fixture = Fixture::new(MAKE);
+    let whole = lab(Arch::Amd64);
     let lab = |text: &str, symbols: &str| {
         let recipe = fixture.recipe(&format!(",config=lab{symbols}"));
         Recipe { base: text.to_owned(), ..recipe }
     };
-    let recipe = lab(LAB, "+HZ_1000=y");
+    let recipe = lab(&whole, "+HZ_1000=y");
     fixture.build(&recipe, &|_| ()).unwrap();
     let config = fs::read_to_string(recipe.built(&fixture.store).unwrap().config).unwrap();
-    assert!(config.starts_with(LAB) && config.contains("CONFIG_HZ_1000=y"), "{config}");
+    assert!(config.starts_with(&whole) && config.contains("CONFIG_HZ_1000=y"), "{config}");
     // One bit more is another kernel, and so is another configuration to start from.
-    assert!(lab(LAB, "").built(&fixture.store).is_none());
-    assert_ne!(lab("CONFIG_A=y\n", "").digest(), lab(LAB, "").digest());
-    // The kernel has this symbol, and the configuration lacks it.
-    let without = LAB.replace("CONFIG_SCHED_DEBUG=y\n", "");
-    let error = fixture.build(&lab(&without, ""), &|_| ()).unwrap_err();
-    assert!(matches!(error, KbuildError::Lab { symbol: "SCHED_DEBUG", .. }), "{error}");
-    assert!(fixture.build(&lab(LAB, "+NEEDY=y"), &|_| ()).unwrap_err().is_of_kernel());
+    assert!(lab(&whole, "").built(&fixture.store).is_none());
+    assert_ne!(lab("CONFIG_A=y\n", "").digest(), lab(&whole, "").digest());
+    // The kernel has this symbol, and does not switch it on.
+    let refuses = MAKE
+        .replace("case \"$*\" in\n", "sed -i /CONFIG_SCHED_DEBUG=y/d .config\ncase \"$*\" in\n");
+    let refusing = Fixture::new(&refuses);
+    let recipe = Recipe { base: whole.clone(), ..refusing.recipe(",config=lab") };
+    let error = refusing.build(&recipe, &|_| ()).unwrap_err();
+    assert!(
+        matches!(&error, KbuildError::Lab { symbol, .. } if symbol == "SCHED_DEBUG"),
+        "{error}"
+    );
+    assert!(fixture.build(&lab(&whole, "+NEEDY=y"), &|_| ()).unwrap_err().is_of_kernel());
     // A user can switch off options of lab, but not those that every cell needs.
-    fixture.build(&lab(LAB, "+PREEMPT_DYNAMIC=n+SCHED_DEBUG=n"), &|_| ()).unwrap();
-    let error = fixture.build(&lab(LAB, "+SCHED_DEBUG=n"), &|_| ()).unwrap_err();
+    fixture.build(&lab(&whole, "+PREEMPT_DYNAMIC=n+SCHED_DEBUG=n"), &|_| ()).unwrap();
+    let error = fixture.build(&lab(&whole, "+SCHED_DEBUG=n"), &|_| ()).unwrap_err();
     assert!(matches!(error, KbuildError::Off { symbol: "SCHED_DEBUG" }), "{error}");
 }
 

@@ -13,6 +13,7 @@ use crate::{
     Event, PackageError, Store, StoreLock,
     distribution::Distribution,
     kernel::toolchain::{HOST_COMPILER, MACHINE_PATH, Programs, Toolchain},
+    platform::HOST,
     process::tied,
 };
 
@@ -84,8 +85,11 @@ impl Tools {
         }
     }
 
-    /// Returns the machine's own programs, if nothing is missing.
+    /// Returns the machine's own programs, if nothing is missing and they build for guests.
     pub(crate) fn of_machine(guest: &'static Platform) -> Option<Self> {
+        if guest != HOST {
+            return None;
+        }
         let is_there =
             |name: &&str| env::split_paths(MACHINE_PATH).any(|folder| folder.join(name).is_file());
         if !PROGRAMS.iter().chain([&TYPES]).all(is_there) {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use liblzma::read::XzDecoder;
+use preemptlab_model::Platform;
 use tar::Archive;
 
 use super::KbuildError;
@@ -41,17 +42,27 @@ pub(super) fn unpack(deb: &Path, package: &str, folder: &Path) -> Result<PathBuf
     }
 }
 
-/// Returns whether the kernel has a symbol, whatever it depends on.
-pub(crate) fn has_symbol(tree: &Path, symbol: &str) -> Result<bool, StoreError> {
-    has_symbol_in(tree, symbol, DEPTH_MAX).map_err(StoreError::at(tree))
+/// Returns whether the kernel has a symbol on an architecture, whatever it depends on.
+pub(crate) fn has_symbol(tree: &Path, guest: &Platform, symbol: &str) -> Result<bool, StoreError> {
+    let of_others = tree.join("arch");
+    let is_of_another = |folder: &Path| {
+        folder.parent() == Some(&of_others) && !folder.ends_with(guest.kernel_folder)
+    };
+    has_symbol_in(tree, &is_of_another, symbol, DEPTH_MAX).map_err(StoreError::at(tree))
 }
 
-fn has_symbol_in(folder: &Path, symbol: &str, depth: u32) -> io::Result<bool> {
+fn has_symbol_in(
+    folder: &Path,
+    is_left_out: &dyn Fn(&Path) -> bool,
+    symbol: &str,
+    depth: u32,
+) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;
         let found = if kind.is_dir() && depth > 0 {
-            has_symbol_in(&entry.path(), symbol, depth - 1)?
+            let folder = entry.path();
+            !is_left_out(&folder) && has_symbol_in(&folder, is_left_out, symbol, depth - 1)?
         } else if kind.is_file() && entry.file_name().to_string_lossy().starts_with("Kconfig") {
             let mut text = Vec::new();
             fs::File::open(entry.path())?.take(KCONFIG_BYTES_MAX).read_to_end(&mut text)?;
@@ -73,6 +84,8 @@ fn defines(line: &str, symbol: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::Arch;
+
     use super::*;
 
     #[test]
@@ -82,7 +95,15 @@ mod tests {
         fs::write(folder.path().join("kernel/Kconfig.hz"), "\tconfig HZ_1000\n\tselect HZ_ODD\n")
             .unwrap();
         fs::write(folder.path().join("kernel/other"), "config OTHER\n").unwrap();
-        let has = |symbol| has_symbol(folder.path(), symbol).unwrap();
+        for (arch, symbol) in [("x86", "X86_MSR"), ("arm64", "ARM64_PAN")] {
+            let arch = folder.path().join("arch").join(arch);
+            fs::create_dir_all(&arch).unwrap();
+            fs::write(arch.join("Kconfig"), format!("config {symbol}\n")).unwrap();
+        }
+        let of = |arch: Arch, symbol| has_symbol(folder.path(), arch.platform(), symbol).unwrap();
+        assert!(of(Arch::Amd64, "X86_MSR") && !of(Arch::Amd64, "ARM64_PAN"));
+        assert!(of(Arch::Arm64, "ARM64_PAN") && !of(Arch::Arm64, "X86_MSR"));
+        let has = |symbol| of(Arch::Amd64, symbol);
         assert!(has("HZ_1000"));
         assert!(!has("HZ_ODD") && !has("HZ_10") && !has("OTHER"));
     }

@@ -18,13 +18,11 @@ use preemptlab_model::Digest;
 use serde::Serialize;
 
 pub use self::error::KmodError;
+pub(crate) use self::source::{PREFIX, Source};
 use self::{make::Make, tools::Tools};
-pub(crate) use self::{
-    source::{PREFIX, Source},
-    tools::Packages,
-};
 use crate::{
     Event, KbuildError, Store, StoreError, StoreLock,
+    distribution::Packages,
     kernel::kbuild::{BuiltWith, Kit, Make as KernelMake, Tools as KernelTools},
     store::whole::is_whole,
 };

@@ -11,7 +11,7 @@ use preemptlab_model::{Digest, Platform};
 use super::{KmodError, make::Make};
 use crate::{
     AptError, Event, PackageError, Store, StoreError, StoreLock,
-    distribution::{Candidate, Distribution},
+    distribution::{Candidate, Distribution, Packages},
     kernel::toolchain::{self, Programs, Toolchain},
     platform::HOST,
     store::whole::is_whole,
@@ -34,15 +34,6 @@ const BINUTILS: &str = "binutils";
 
 /// The beginnings of the packages that the build programs depend on to sign modules.
 const NOT_USED: [&str; 3] = ["libssl", "linux-", "openssl-"];
-
-/// The packages of this machine, and those for guests, which may have another architecture.
-#[derive(Clone, Copy)]
-pub(crate) struct Packages<'a> {
-    /// Those of this machine.
-    pub here: &'a dyn Distribution,
-    /// Those for guests.
-    pub guest: &'a dyn Distribution,
-}
 
 /// The packages to build modules of one kernel with.
 pub(super) struct Tools {

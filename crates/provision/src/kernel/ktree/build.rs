@@ -204,8 +204,12 @@ impl Tree {
                     Err(KbuildError::TreeFailed { target, reason, end, log })
                 }
             };
-        let configuration =
-            Configuration { configured: job.configured, base: job.base, version: &job.version };
+        let configuration = Configuration {
+            configured: job.configured,
+            base: job.base,
+            version: &job.version,
+            guest: job.tools.guest,
+        };
         // The configuration that the tools write depends on these files.
         let is_of_config = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);

@@ -8,13 +8,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-use preemptlab_model::{Configured, Digest, KernelRef};
+use preemptlab_model::{Arch, Configured, Digest, KernelRef};
 
 use super::{checkout::Provenance, *};
 use crate::{
     Event, KbuildError, PackageError, Store, StoreError,
     kernel::{
-        kbuild::{LAB, Tools},
+        kbuild::{Tools, lab},
         toolchain::Programs,
     },
 };
@@ -125,7 +125,7 @@ impl Fixture {
         let job = Job {
             name: &name,
             configured: &configured,
-            base: LAB,
+            base: &lab(Arch::Amd64),
             tools: &tools,
             tools_sha256: Digest::of(b"tools"),
             version: "6.12.9".to_owned(),

@@ -49,6 +49,9 @@ const NOT_USED: [&str; 11] = [
 /// architecture; one without an ending has, too.
 const LINKS_SUFFIX: &str = "-for-host";
 
+/// The same where a compiler builds for another architecture.
+const LAYOUT_OF_CROSS: u32 = 1;
+
 /// First parts of the paths that are kept of a compiler's packages that builds for another architecture, of which
 /// `{triplet}` is.
 const KEPT_OF_CROSS: [&str; 3] =
@@ -78,8 +81,14 @@ const KEPT: [&str; 17] = [
 /// Large programs for link-time optimization, which nothing here is built with.
 const LEFT_OUT: [&str; 2] = ["/lto1", "-lto-dump-"];
 
-/// The names by which programs are started that have the architecture in their own.
+/// The names by which compilers start programs that have the architecture in their own.
 const SHORT_NAMES: [&str; 2] = ["as", "ld"];
+
+/// The folder in which a compiler for another architecture has them.
+const FOLDER_OF_CROSS: &str = "usr/{triplet}/bin";
+const SCRIPT_OF_CROSS: &str = r#"#!/bin/sh
+exec "$PREEMPTLAB_TOOLS/usr/bin/{triplet}-NAME" "$@"
+"#;
 
 /// Links of a merged /usr, which linker scripts count on.
 const MERGED: [&str; 2] = ["lib", "lib64"];
@@ -128,7 +137,7 @@ impl Toolchain {
         match self.guest.triplet {
             triplet if triplet == HOST.triplet => packages,
             // The same packages are unpacked otherwise for each architecture that is built for.
-            triplet => Digest::of_json(&(triplet, packages)),
+            triplet => Digest::of_json(&(LAYOUT_OF_CROSS, triplet, packages)),
         }
     }
 
@@ -247,7 +256,14 @@ fn finish(root: &Path, guest: &Platform) -> Result<(), StoreError> {
         Err(_) => symlink(target, &path).map_err(StoreError::at(&path)),
     };
     for name in SHORT_NAMES {
-        link(&format!("{}-{name}", guest.triplet), programs.join(name))?;
+        link(&format!("{}-{name}", HOST.triplet), programs.join(name))?;
+    }
+    if guest != HOST {
+        let folder = root.join(named(FOLDER_OF_CROSS, guest));
+        fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
+        for name in SHORT_NAMES {
+            script(&folder.join(name), &named(SCRIPT_OF_CROSS, guest).replace("NAME", name))?;
+        }
     }
     for name in MERGED {
         link(&format!("usr/{name}"), root.join(name))?;
@@ -262,12 +278,17 @@ fn finish(root: &Path, guest: &Platform) -> Result<(), StoreError> {
         .collect();
     compilers.sort();
     if let [compiler] = compilers.as_slice() {
-        let path = programs.join(HOST_COMPILER);
-        fs::write(&path, named(HOST_SCRIPT, HOST).replace("COMPILER", compiler))
-            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
-            .map_err(StoreError::at(&path))?;
+        let text = named(HOST_SCRIPT, HOST).replace("COMPILER", compiler);
+        script(&programs.join(HOST_COMPILER), &text)?;
     }
     Ok(())
+}
+
+/// Writes a script that can be executed.
+fn script(path: &Path, text: &str) -> Result<(), StoreError> {
+    fs::write(path, text)
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)))
+        .map_err(StoreError::at(path))
 }
 
 #[cfg(test)]
@@ -299,7 +320,10 @@ mod tests {
         fs::create_dir_all(folder.path().join("usr/bin")).unwrap();
         finish(folder.path(), guest).unwrap();
         let link = fs::read_link(folder.path().join("usr/bin/as")).unwrap();
-        assert_eq!(link, Path::new("aarch64-linux-gnu-as"));
+        assert_eq!(link, Path::new("x86_64-linux-gnu-as"));
+        let cross = folder.path().join("usr/aarch64-linux-gnu/bin/as");
+        let said = fs::read_to_string(cross).unwrap();
+        assert!(said.ends_with("/usr/bin/aarch64-linux-gnu-as\" \"$@\"\n"), "{said}");
     }
 
     #[test]
