@@ -97,6 +97,35 @@ fn a_kernel_that_lists_no_variables_is_measured_without_a_trace() {
     assert!(ran.stderr.contains("lists no variables (CONFIG_KALLSYMS_ALL)"), "{}", ran.stderr);
 }
 
+/// Debian's kernels have one model each. A kernel from source has those that are switched, and modules are built for it.
+#[test]
+#[ignore = "it builds a kernel; `make nightly` runs it"]
+fn a_kernel_from_source_has_several_models() {
+    let desk = Desk::new();
+    let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
+    desk.write(
+        "models.toml",
+        &EXPERIMENT
+            .replace("\"debian:6.12\", \"debian:7.3\"", "\"source:6.12,config=lab\"")
+            .replace("\"voluntary\", \"lazy\"", "\"none\", \"voluntary\", \"full\"")
+            .replace("[1, 2]", "[1]"),
+    );
+    run(&["run", "models.toml", "--arch", "arm64", "--out", "models"]).succeeds();
+    run(&["verify", "models"]).succeeds().says(&["3 same, 0 different"]);
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/driver-demo.toml");
+    let kernel = ["--kernel", "source:6.12,config=lab", "--preempt", "none,full"];
+    run(&[&["run", scenario, "--arch", "arm64"], &kernel[..]].concat()).succeeds();
+}
+
+#[test]
+#[ignore = "takes long: a part of make nightly"]
+fn two_kernels_of_arm64_are_compared() {
+    let desk = Desk::new();
+    let gate = ["gate", "debian:7.2", "debian:7.3", "--arch", "arm64", "--budget", "12"];
+    let gate = Finished::new(desk.lasting_command(&gate).output().unwrap());
+    assert!(gate.stdout.contains("debian:7.3") && gate.stdout.contains("lazy"), "{gate:?}");
+}
+
 /// The machine ends although a real-time task never leaves its CPU.
 #[test]
 fn a_program_that_never_ends_is_ended() {

@@ -12,7 +12,7 @@ use preemptlab_lab::{
     bisect::{Between, BisectRequest, bisect},
     execute, gate, run,
 };
-use preemptlab_model::BackendKind;
+use preemptlab_model::{Arch, BackendKind};
 use preemptlab_stats::{GateVerdict, Margins};
 
 #[test]
@@ -41,6 +41,12 @@ fn a_gate_says_what_it_cannot_compare() {
     blames(gate(&lab, &gate_request("debian:6.12", check)), Blame::User, "the other is none");
     let seeded = GateRequest { seed: Some(1), ..gate_request(check, check) };
     blames(gate(&lab, &seeded), Blame::User, "compared as they are");
+    let of_arm64 = GateRequest { arch: Some(Arch::Arm64), ..gate_request(check, check) };
+    blames(
+        gate(&lab, &of_arm64),
+        Blame::User,
+        "leave EXPERIMENT, --atlas, --seed, --preempt and --arch out",
+    );
     blames(gate(&lab, &gate_request("no kernel", "debian:7.2")), Blame::User, "no kernel");
     let absent = folder.path().join("absent.toml");
     let absent = GateRequest {
