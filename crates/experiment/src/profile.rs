@@ -168,6 +168,21 @@ mod tests {
                 "`arch = \"riscv64\"` is not known; the known architectures are \"amd64\", \"arm64\"",
                 "",
             ),
+            (
+                "\"amd64\"",
+                "\"arm64\"",
+                1,
+                "of another processor than arm64, which needs one for `entry_irq`",
+                "",
+            ),
+            (
+                "machine\"\n",
+                "machine\"\ncpu = \"cortex-a72\"\n",
+                1,
+                "cpu = \"cortex-a72\" is a processor of arm64, and the profile is of amd64",
+                "",
+            ),
+            ("halt = 256\n", "halt = 256\neret = 1\n", 5, "there is a price for `eret`, and", ""),
             ("a machine", "a\\nmachine", 4, "is not a description of a machine", ""),
             ("user_plain = 256", "user_plain = 0", 6, "a price must be 1 to 16777215", ""),
             ("user_plain = 256", "user_plain = 16777216", 6, "a price must be 1 to", ""),
@@ -181,6 +196,15 @@ mod tests {
             assert!(found >= line, "{from}: line {found}");
             assert!(helped.contains(help), "{from}: {helped}");
         }
+    }
+
+    #[test]
+    fn a_profile_of_arm64_has_no_caches() {
+        let (_, caches) = arch::profiles().next().unwrap().1.split_once("[caches]").unwrap();
+        let (_, shipped) = arch::of(Arch::Arm64).profiles[0];
+        let error = profile(&format!("{shipped}[caches]{caches}")).unwrap_err();
+        assert!(error.message.contains("[caches] of arm64 are not modelled"), "{}", error.message);
+        assert!(profile(&shipped.replace("cortex-a72", "cortex-a8")).is_err());
     }
 
     #[test]
