@@ -170,7 +170,7 @@ mod tests {
             said,
             [
                 "machine.arch = \"arm64\" instead of \"amd64\"",
-                "factors.machine = [\"instructions\"] instead of [\"server-x86\"]",
+                "factors.machine = [\"server-arm64\"] instead of [\"server-x86\"]",
             ]
         );
         let machines = vec![CostSource::named("server-x86")];
