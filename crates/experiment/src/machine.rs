@@ -204,6 +204,10 @@ impl MachineSpec {
                 "needs",
             ),
         ] {
+            if key == "caches" && is_asked && !self.arch.platform().has_caches {
+                let message = format!("caches of {} are not modelled", self.arch.platform().debian);
+                return refuse(key, &message, "leave `caches` out");
+            }
             match prices {
                 CostSource::Instructions if is_asked => {
                     let message = format!(
@@ -321,6 +325,9 @@ mod tests {
         let (line, said) = checked("cost = \"instructions\"\ncaches = true").unwrap_err();
         assert_eq!((line, said.starts_with("caches need a profile")), (2, true), "{said}");
         assert!(checked("caches = true").is_err());
+        let of_arm64 = "arch = \"arm64\"\ncost = \"server-arm64\"\ncaches = true";
+        let (line, said) = checked(of_arm64).unwrap_err();
+        assert_eq!((line, said.as_str()), (3, "caches of arm64 are not modelled"));
         let text = "cost = \"amd-epyc\"\ncaches = true";
         let mut machine: MachineSpec = toml::from_str(text).unwrap();
         let CostSource::Profile(profile) = &mut machine.prices else { panic!() };

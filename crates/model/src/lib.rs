@@ -78,8 +78,8 @@ pub use precaution::Precaution;
 pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
 pub use probe::{Declaration, Probe, ProbeProcess, WORKS_AFTER_NS, Woken};
 pub use profile::{
-    Check, Fit, GuestCpu, MachineText, PairError, Pricing, PricingRules, PricingRulesError, Profile,
-    ProfileFormat, ProfileFormatError,
+    Check, Fit, GuestCpu, MachineText, PairError, Pricing, PricingRules, PricingRulesError,
+    Profile, ProfileFormat, ProfileFormatError,
 };
 pub use qemu::QemuBuild;
 pub use results::{

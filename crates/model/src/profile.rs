@@ -263,6 +263,13 @@ mod tests {
     }
 
     #[test]
+    fn a_processor_has_qemu_s_name() {
+        for cpu in [GuestCpu::CortexA72, GuestCpu::NeoverseN1] {
+            assert_eq!(serde_json::to_value(cpu).unwrap(), cpu.name());
+        }
+    }
+
+    #[test]
     fn formats_and_rules_are_bounded() {
         fn said<T: serde::de::DeserializeOwned>(text: &str) -> String {
             serde_json::from_str::<T>(text).err().expect(text).to_string()

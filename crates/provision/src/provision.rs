@@ -9,7 +9,7 @@ use crate::{
     AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
     Options, Other, ProgramError, ProvisionedKernel, Qemu, QemuError, Store, TreeError,
     capsule::{self, CapsuleError},
-    distribution::{Packages, archive::Archive},
+    distribution::archive::Archive,
     kernel::{
         self,
         kbuild::{BuiltWith, Kit},
@@ -168,6 +168,11 @@ impl<'a> Provision<'a> {
         kernel::source(name).packages().to_vec()
     }
 
+    /// Returns whether a package of a recorded kernel is this machine's, which built the kernel, and not the guests'.
+    pub fn is_of_this_machine(name: &KernelRef, package: &Package) -> bool {
+        kernel::source(name).is_of_this_machine(package)
+    }
+
     /// Brings the packages of a recorded kernel from another distribution's archive than Debian's, each with
     /// its file in the store; none for other kernels.
     ///
@@ -236,13 +241,14 @@ impl<'a> Provision<'a> {
                 let lock = self.supplies.lock()?;
                 kmod::from_tree(source, release, tree, (store, &lock), on_event)
             }
-            Headers::Package { name, assumed } => self.supplies.ask(Arch::HOST, |here, lock| {
+            Headers::Package { name, assumed } => {
                 let headers = (name.as_str(), assumed.as_str());
-                self.supplies.with(self.supplies.arch, lock, |guest| {
-                    let packages = (Packages { here, guest }, store, lock);
+                let lock = self.supplies.lock()?;
+                self.supplies.with_both(&lock, |both| {
+                    let packages = (both, store, &lock);
                     kmod::from_package(source, release, headers, packages, on_event)
                 })
-            }),
+            }
             Headers::Kit(kit, with) => self.module_of_kit(source, kernel, *kit, with),
         };
         modules::built(source.name, bytes?)
@@ -448,9 +454,9 @@ impl<'a> Provision<'a> {
         Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
     }
 
-    /// Collects everything that a capsule of a recording holds. `others` are the packages of which kernels and
-    /// images hold some files; `own` are those of them that are no packages of Debian, by their files;
-    /// `recording` has the recording's files by their names in its folder.
+    /// Collects everything that a capsule of a recording holds. `here` are packages of this machine that built kernels,
+    /// `guests` those of guests of which kernels and images hold some files; `own` are those of them that are no
+    /// packages of Debian, by their files; `recording` has the recording's files by their names in its folder.
     ///
     /// # Errors
     ///
@@ -458,13 +464,13 @@ impl<'a> Provision<'a> {
     pub fn capsule(
         &self,
         needs: capsule::Needs,
-        others: &[Package],
+        [here, guests]: [&[Package]; 2],
         own: &[(Package, PathBuf)],
         recording: Vec<(String, PathBuf)>,
     ) -> Result<capsule::Contents, CapsuleError> {
         let Supplies { store, on_event, .. } = &self.supplies;
         self.exact(Arch::HOST, &needs.qemu)?;
-        let others = self.packages_exact(others)?;
+        let others = [self.exact(Arch::HOST, here)?, self.packages_exact(guests)?].concat();
         capsule::Contents::collect(store, needs, recording, &others, own, on_event)
     }
 

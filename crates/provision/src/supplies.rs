@@ -8,7 +8,7 @@ use preemptlab_model::{Arch, Distro, Platform};
 use crate::{
     AptError, Event, Options, Other, PackageError, Store, StoreError, StoreLock,
     distribution::{
-        Distribution, Kernels,
+        Distribution, Kernels, Packages,
         archive::Archive,
         debian::apt::{Apt, Lists},
     },
@@ -115,6 +115,17 @@ impl<'a> Supplies<'a> {
         let root = self.store.apt(of.platform());
         let (lists, both) = (self.lists(of, lock)?, (of, self.guest()));
         work(&Apt::new(&self.store, (&root, lock), lists, both, &self.options, self.on_event))
+    }
+
+    /// Gives this machine's packages and those of guests to a function while the store is locked.
+    pub(crate) fn with_both<T, E: From<AptError>>(
+        &self,
+        lock: &StoreLock,
+        work: impl FnOnce(Packages<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.with(Arch::HOST, lock, |here| {
+            self.with(self.arch, lock, |guest| work(Packages { here, guest }))
+        })
     }
 
     /// Returns the lists for an architecture. Those of this machine come first: without the machine's apt, theirs is the

@@ -24,21 +24,27 @@ impl Preparation<'_> {
         let needs = needs(&recording)?;
         self.pin(recording)?;
         let manifest = recording.manifest();
-        let (mut others, mut own) = (BTreeSet::new(), BTreeMap::new());
+        let (mut here, mut guests, mut own) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         for kernel in &manifest.kernels {
             let packages = kernel.packages.iter().cloned();
             let archived = self.provision.archived_packages(kernel).map_err(gone(kernel))?;
             match Provision::own_packages(&kernel.name) {
                 _ if !archived.is_empty() => own.extend(archived),
-                files if files.is_empty() => others.extend(packages),
+                files if files.is_empty() => {
+                    let is_here =
+                        |package: &Package| Provision::is_of_this_machine(&kernel.name, package);
+                    let (of_here, of_guests): (Vec<_>, Vec<_>) = packages.partition(is_here);
+                    here.extend(of_here);
+                    guests.extend(of_guests);
+                }
                 // No mirror has these. The capsule holds their kernel's image.
                 files => own.extend(packages.zip(files)),
             }
         }
-        others.extend(manifest.images.iter().flat_map(|image| &image.packages).cloned());
-        let others: Vec<Package> = others.into_iter().collect();
+        guests.extend(manifest.images.iter().flat_map(|image| &image.packages).cloned());
+        let [here, guests] = [here, guests].map(Vec::from_iter);
         let own: Vec<(Package, PathBuf)> = own.into_iter().collect();
-        Ok(self.provision.capsule(needs, &others, &own, recording.files())?)
+        Ok(self.provision.capsule(needs, [&here, &guests], &own, recording.files())?)
     }
 }
 

@@ -288,7 +288,8 @@ mod tests {
         }
         drop(socket);
         let refused = priced("desktop").unwrap_err().to_string();
-        let shipped = "preemptlab has amd-epyc, desktop-x86, server-x86, raspberry-pi-4, server-arm64, and";
+        let shipped =
+            "preemptlab has amd-epyc, desktop-x86, server-x86, raspberry-pi-4, server-arm64, and";
         assert!(refused.contains(shipped), "{refused}");
         let mut with_caches = idle();
         with_caches.machine.prices = CostSource::File("x.toml".to_owned());

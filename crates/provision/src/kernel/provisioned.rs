@@ -54,6 +54,11 @@ pub(crate) trait KernelSource {
         false
     }
 
+    /// Returns whether a recorded package of the kernel is this machine's, which built the kernel, and not the guests'.
+    fn is_of_this_machine(&self, _: &Package) -> bool {
+        false
+    }
+
     /// Returns the files of the packages that the name gives, which no mirror has.
     fn packages(&self) -> &[PathBuf] {
         &[]

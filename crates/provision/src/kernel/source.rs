@@ -8,7 +8,7 @@ use super::provisioned::{
 };
 use crate::{
     KbuildError, StoreLock, arch,
-    distribution::Packages,
+    distribution::debian::sources,
     kernel::{
         kbuild::{Built, Recipe, Wanted, lab},
         modules::ModuleSource,
@@ -59,6 +59,10 @@ impl KernelSource for FromSource<'_> {
     fn is_own(&self) -> bool {
         matches!(self.configured.base, ConfigBase::File(_))
     }
+
+    fn is_of_this_machine(&self, package: &Package) -> bool {
+        !sources::is_configurations(package)
+    }
 }
 
 impl FromSource<'_> {
@@ -84,11 +88,7 @@ impl FromSource<'_> {
             configured: self.configured,
             base: base.as_deref(),
         };
-        supplies.with(Arch::HOST, lock, |here| {
-            supplies.with(supplies.arch, lock, |guest| {
-                Recipe::find(Packages { here, guest }, &wanted, exactly)
-            })
-        })
+        supplies.with_both(lock, |packages| Recipe::find(packages, &wanted, exactly))
     }
 
     /// Builds it from the newest packages or from exactly these, unless the store has it. The store's

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use preemptlab_model::{
-    Arch, ConfigBase, Configured, Digest, Flavour, Kernel, KernelRef, KernelSource as Source,
-    Package,
+    ConfigBase, Configured, Digest, Flavour, Kernel, KernelRef, KernelSource as Source, Package,
 };
 
 use super::provisioned::{
@@ -13,7 +12,7 @@ use super::provisioned::{
 };
 use crate::{
     KbuildError, PackageError, Repository, Stranger, TreeError, arch,
-    distribution::{Distribution, Packages, debian::sources},
+    distribution::{Packages, debian::sources},
     kernel::{
         kbuild::{BuiltWith, CONFIG_FILE, Tools, config, lab},
         ktree::{Checkout, Job, Tree, stranger_of_repository, stranger_of_tree},
@@ -83,6 +82,10 @@ impl KernelSource for OwnTree<'_> {
 
     fn is_own(&self) -> bool {
         true
+    }
+
+    fn is_of_this_machine(&self, package: &Package) -> bool {
+        !sources::is_configurations(package)
     }
 
     fn stranger(&self) -> Option<Stranger> {
@@ -217,12 +220,12 @@ impl OwnTree<'_> {
             ConfigBase::Lab | ConfigBase::File(_) => Flavour::Generic,
         };
         let lock = supplies.lock()?;
-        let found = |debian: &dyn Distribution, guest: &dyn Distribution| {
+        supplies.with_both(&lock, |both| {
+            let Packages { here: debian, guest } = both;
             let recorded = exactly.filter(|packages| !packages.is_empty());
             let (config, mut tools) = match recorded {
                 Some(packages) => {
-                    let both = Packages { here: debian, guest };
-                    let (config, tools) = sources::exactly(both, packages, sources::CONFIG)?;
+                    let (config, tools) = sources::exactly(both, packages)?;
                     (config, Some(tools))
                 }
                 None => (sources::configurations_near(guest, version)?, None),
@@ -254,9 +257,6 @@ impl OwnTree<'_> {
                 }
             };
             Ok(Means { base: base.unwrap_or(of_debian), tools, tools_sha256, packages })
-        };
-        supplies.with(Arch::HOST, &lock, |here| {
-            supplies.with(supplies.arch, &lock, |guest| found(here, guest))
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 const SOURCE: &str = "linux-source-";
 
 /// The package with a source's configurations, before the series.
-pub(crate) const CONFIG: &str = "linux-config-";
+const CONFIG: &str = "linux-config-";
 
 /// Packages that the build uses, besides the compiler.
 const BUILT_WITH: [&str; 10] = [
@@ -96,17 +96,21 @@ pub(crate) fn configurations_near(
     Ok(debian.show(&[&format!("{CONFIG}{series}")])?.remove(0))
 }
 
-/// Finds the packages that a recording names: that with configurations, whose name begins so, which is the guests', and the
-/// others, which are this machine's.
+/// Finds the packages that a recording names: that with configurations, which is the guests', and the others, which are
+/// this machine's.
 pub(crate) fn exactly(
     Packages { here, guest }: Packages<'_>,
     recorded: &[Package],
-    config: &str,
 ) -> Result<(Candidate, Vec<Candidate>), AptError> {
-    let (config, others): (Vec<_>, Vec<_>) =
-        recorded.iter().cloned().partition(|package| package.name.starts_with(config));
-    let found = guest.exact(&config)?.pop().ok_or_else(|| guest.unknown(CONFIG))?;
-    Ok((found, here.exact(&others)?))
+    let (config, others): (Vec<_>, Vec<_>) = recorded.iter().cloned().partition(is_configurations);
+    let [config] = &config[..] else { return Err(guest.unknown(CONFIG)) };
+    let others = if others.is_empty() { Vec::new() } else { here.exact(&others)? };
+    Ok((guest.exact(std::slice::from_ref(config))?.remove(0), others))
+}
+
+/// Returns whether a package holds configurations.
+pub(crate) fn is_configurations(package: &Package) -> bool {
+    package.name.starts_with(CONFIG)
 }
 
 /// Returns the version of the kernel in that of a package: `6.12.117` of `6.12.117-1~deb12u1`.

@@ -104,15 +104,18 @@ impl Recipe {
     /// Resolves a kernel to the newest packages on offer, or to exactly those that a recording
     /// names.
     pub(crate) fn find(
-        Packages { here: debian, guest }: Packages<'_>,
+        both: Packages<'_>,
         wanted: &Wanted<'_>,
         exactly: Option<&[Package]>,
     ) -> Result<Self, KernelError> {
+        let Packages { here: debian, guest } = both;
         let [source_name, config_name] = sources::names(wanted.version);
         let (source, config, mut tools) = match exactly {
             Some(packages) => {
-                let (config, mut candidates) =
-                    sources::exactly(Packages { here: debian, guest }, packages, &config_name)?;
+                let (config, mut candidates) = sources::exactly(both, packages)?;
+                if *config.package.name != *config_name {
+                    return Err(guest.unknown(&config_name).into());
+                }
                 let place = candidates.iter().position(|found| *found.package.name == *source_name);
                 let place = place.ok_or_else(|| debian.unknown(&source_name))?;
                 let source = candidates.remove(place);

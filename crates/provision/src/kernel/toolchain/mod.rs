@@ -26,6 +26,9 @@ use crate::{
 /// Counts up when the same packages are to be unpacked differently.
 const LAYOUT: u32 = 2;
 
+/// The same where a compiler builds for another architecture.
+const LAYOUT_OF_CROSS: u32 = 1;
+
 /// Folders of the machine's own programs.
 pub(crate) const MACHINE_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -48,9 +51,6 @@ const NOT_USED: [&str; 11] = [
 /// The ending of a package that only has links to the compiler's own, whose name ends with the
 /// architecture; one without an ending has, too.
 const LINKS_SUFFIX: &str = "-for-host";
-
-/// The same where a compiler builds for another architecture.
-const LAYOUT_OF_CROSS: u32 = 1;
 
 /// First parts of the paths that are kept of a compiler's packages that builds for another architecture, of which
 /// `{triplet}` is.
