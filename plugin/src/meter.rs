@@ -7,8 +7,8 @@
 //!
 //! Nothing of this depends on where QEMU happens to leave its execution. A turn that it left early goes
 //! on with the balance as it was. What ends a turn (its time, HLT or WFI, PAUSE or YIELD, an interrupt for another CPU)
-//! is the guest's doing, and there the CPU's clock becomes its due time. What reads the clock (RDTSC, and MRS of
-//! the counter) reads due time, so that it never goes back.
+//! is the guest's doing, and there the CPU's clock becomes its due time. RDTSC and MRS of
+//! the counter read due time, so that it never goes back.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -37,7 +37,10 @@ fn machines_that_cannot_be_compared_are_refused_before_anything_is_brought_here(
         ),
         (&["--machine", "bad.toml"], "a price must be 1 to 16777215"),
         (&["--machine", "lacks.toml"], "halt"),
-        (&["--machine", "desktop"], "preemptlab has amd-epyc, desktop-x86, server-x86, and"),
+        (
+            &["--machine", "desktop"],
+            "preemptlab has amd-epyc, desktop-x86, server-x86, raspberry-pi-4, server-arm64, and",
+        ),
         (&["--machine", "server-x68"], "did you mean `server-x86`?"),
         (&["--machine", "instruction"], "did you mean `instructions`?"),
         (&["--machine", "desktop-x86", "--backend", "host"], "only virtual time has the prices"),

@@ -127,7 +127,7 @@ fn no_probe_outlives_the_limit_of_its_cell() {
     let workload = |how: &&'static str| {
         let probe =
             format!("[[probe]]\nname = \"probe\"\nargv = [\"/workload/program\", \"{how}\"]\n");
-        (*how, format!("limit = \"3s\"\n{probe}{METRIC}"))
+        (*how, format!("limit = \"1s\"\n{probe}{METRIC}"))
     };
     let workloads: Vec<_> = UNRULY.iter().map(workload).collect();
     for (how, record) in run(&desk, "\"debian:6.1\", \"debian:6.12\"", compile_unruly, &workloads) {
@@ -141,7 +141,7 @@ fn no_probe_outlives_the_limit_of_its_cell() {
             }
             _ => {
                 *cause == FailureCause::VirtualTimeLimit
-                    && reason.contains("used up its 3000000000")
+                    && reason.contains("used up its 1000000000")
             }
         };
         assert!(is_known, "{how}: {cause:?}: {reason}");

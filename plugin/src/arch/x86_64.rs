@@ -15,11 +15,9 @@ use preemptlab_protocol::{
     trace::{Register, stream::SiteKind},
 };
 
+use self::class::KERNEL_START;
 use super::processor::{Effect, Processor};
 use crate::qemu::Guest;
-
-/// The kernel's half of the address space.
-const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 
 /// Whether a stretch of `preempt_count` is the flag and nothing else.
 const NEED_RESCHED: i32 = i32::MIN;

@@ -1,5 +1,5 @@
 //! Which class of prices an instruction is of. Encodings are those of the Arm Architecture Reference Manual (DDI 0487),
-//! C4.1 and C5.
+//! C4.1 and C5. Only instructions of ARMv8.2 are told apart: QEMU's processors here have no others.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use disarm64::{InsnOpcode, decoder::decode};
 use disarm64_defn::InsnClass;
 use preemptlab_protocol::prices::Class;
 
-/// The class of an instruction; of what is none, too.
+/// Tells the class of an instruction. Bytes that are none are plain.
 pub fn class(in_kernel: bool, bytes: &[u8]) -> Class {
     let either = |user, kernel| if in_kernel { kernel } else { user };
     let plain = either(Class::UserPlain, Class::KernelPlain);
@@ -65,7 +65,6 @@ fn is_load_or_store(class: InsnClass) -> bool {
             | InsnClass::LDSTPAIR_OFF
             | InsnClass::LOADLIT
             | InsnClass::RCPC3
-            | InsnClass::GCS
     )
 }
 
@@ -177,7 +176,7 @@ fn operation(word: u32) -> Class {
     }
 }
 
-/// The addresses at which interrupts and exceptions enter, by that of the vectors (DDI 0487, D1.3.1.5): 16 of 128 bytes
+/// Lists the addresses at which interrupts and exceptions enter, by that of the vectors (DDI 0487, D1.3.1.5): 16 of 128 bytes
 /// each, of which Linux uses those of the kernel's own stack and those from user space.
 pub fn entries(vectors: u64) -> HashMap<u64, Class> {
     const SYNC: u64 = 0;
@@ -289,7 +288,7 @@ mod tests {
         same(&[0xd50b_7b20, 0xd50b_7520, 0xd508_7800], Class::System); // dc cvau; ic ivau; at s1e1r
     }
 
-    /// What cannot be decoded is refused by the processor, too: it has some class.
+    /// The processor refuses such bytes, too. They have some class.
     #[test]
     fn garbage_has_a_class() {
         for bytes in [&[][..], &[0xc3], &[0xff; 4], &[0; 4]] {

@@ -5,7 +5,8 @@ use std::ops::Range;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use preemptlab_protocol::prices::Class;
 
-use super::KERNEL_START;
+/// The kernel's half of the address space.
+pub const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 
 /// The class of an instruction. `is_first` is whether it begins its block: QEMU begins one for each
 /// further element of a repeated string instruction.
