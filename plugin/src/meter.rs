@@ -6,8 +6,8 @@
 //! instant; the clock is close to it.
 //!
 //! Nothing of this depends on where QEMU happens to leave its execution. A turn that it left early goes
-//! on with the balance as it was. What ends a turn (its time, HLT or WFI, PAUSE or YIELD, an interrupt for another CPU)
-//! is the guest's doing, and there the CPU's clock becomes its due time. RDTSC and MRS of
+//! on with the balance as it was. The guest ends a turn (by its time, HLT or WFI, PAUSE or YIELD, an interrupt for another
+//! CPU), and there the CPU's clock becomes its due time. RDTSC and MRS of
 //! the counter read due time, so that it never goes back.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -44,13 +44,9 @@ pub struct Observation<'a> {
 /// Costs of all classes, in nanoseconds.
 pub type Costs = [f64; Class::COUNT];
 
-/// Returns the priors of this machine's classes; those of other processors are never executed here.
+/// Returns the priors.
 pub fn priors() -> Costs {
-    let mut priors = [0.0; Class::COUNT];
-    for class in Arch::HOST.platform().price_classes {
-        priors[class.index()] = prior_ns(Arch::HOST, *class);
-    }
-    priors
+    std::array::from_fn(|index| prior_ns(Arch::HOST, Class::ALL[index]))
 }
 
 /// Returns the time of an operation by these costs, in nanoseconds.

@@ -187,6 +187,11 @@ impl MachineSpec {
             let needle = if text.contains("cost") { "cost" } else { "arch" };
             return refuse(needle, &message, help);
         }
+        let guest = self.arch.platform();
+        if self.caches && !guest.has_caches {
+            let message = format!("caches of {} are not modelled", guest.debian);
+            return refuse("caches", &message, "leave `caches` out");
+        }
         let profile = prices.profile();
         for (key, is_asked, is_there, part, needs) in [
             (
@@ -204,10 +209,6 @@ impl MachineSpec {
                 "needs",
             ),
         ] {
-            if key == "caches" && is_asked && !self.arch.platform().has_caches {
-                let message = format!("caches of {} are not modelled", self.arch.platform().debian);
-                return refuse(key, &message, "leave `caches` out");
-            }
             match prices {
                 CostSource::Instructions if is_asked => {
                     let message = format!(

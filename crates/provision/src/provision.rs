@@ -9,7 +9,7 @@ use crate::{
     AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
     Options, Other, ProgramError, ProvisionedKernel, Qemu, QemuError, Store, TreeError,
     capsule::{self, CapsuleError},
-    distribution::archive::Archive,
+    distribution::{archive::Archive, debian::sources},
     kernel::{
         self,
         kbuild::{BuiltWith, Kit},
@@ -170,7 +170,7 @@ impl<'a> Provision<'a> {
 
     /// Returns whether a package of a recorded kernel is this machine's, which built the kernel, and not the guests'.
     pub fn is_of_this_machine(name: &KernelRef, package: &Package) -> bool {
-        kernel::source(name).is_of_this_machine(package)
+        kernel::source(name).is_built() && !sources::is_configurations(package)
     }
 
     /// Brings the packages of a recorded kernel from another distribution's archive than Debian's, each with

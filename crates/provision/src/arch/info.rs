@@ -9,7 +9,7 @@ pub struct ArchInfo {
     pub(crate) player: &'static [u8],
     /// Checks a kernel's image and returns the kernel's release.
     pub(crate) release_of: fn(&[u8]) -> Result<String, ImageError>,
-    /// The beginning of the configuration `lab`: what the machine needs.
+    /// The part of the configuration `lab` that the machine needs.
     pub(crate) lab: &'static str,
     /// Reads the types of a kernel from its image.
     pub types_of: fn(&[u8]) -> Result<Types, TypesError>,

@@ -54,8 +54,8 @@ pub(crate) trait KernelSource {
         false
     }
 
-    /// Returns whether a recorded package of the kernel is this machine's, which built the kernel, and not the guests'.
-    fn is_of_this_machine(&self, _: &Package) -> bool {
+    /// Returns whether the kernel is built from source, with packages of this machine.
+    fn is_built(&self) -> bool {
         false
     }
 

@@ -8,7 +8,6 @@ use super::provisioned::{
 };
 use crate::{
     KbuildError, StoreLock, arch,
-    distribution::debian::sources,
     kernel::{
         kbuild::{Built, Recipe, Wanted, lab},
         modules::ModuleSource,
@@ -60,8 +59,8 @@ impl KernelSource for FromSource<'_> {
         matches!(self.configured.base, ConfigBase::File(_))
     }
 
-    fn is_of_this_machine(&self, package: &Package) -> bool {
-        !sources::is_configurations(package)
+    fn is_built(&self) -> bool {
+        true
     }
 }
 

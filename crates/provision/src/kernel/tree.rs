@@ -84,8 +84,8 @@ impl KernelSource for OwnTree<'_> {
         true
     }
 
-    fn is_of_this_machine(&self, package: &Package) -> bool {
-        !sources::is_configurations(package)
+    fn is_built(&self) -> bool {
+        true
     }
 
     fn stranger(&self) -> Option<Stranger> {

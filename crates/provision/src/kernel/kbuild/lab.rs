@@ -6,7 +6,7 @@ use crate::arch;
 
 /// Returns the configuration for guests of an architecture, as `make allnoconfig` reads it.
 pub(crate) fn lab(arch: Arch) -> String {
-    [arch::of(arch).lab, include_str!("lab.config")].concat()
+    [include_str!("lab.head.config"), arch::of(arch).lab, include_str!("lab.config")].concat()
 }
 
 /// The line after which symbols are only wished for.
@@ -50,6 +50,8 @@ pub(crate) fn needed(config: &KernelConfig, exists: impl Fn(&str) -> bool) -> Op
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::Digest;
+
     use super::*;
 
     #[test]
@@ -63,6 +65,13 @@ mod tests {
         // A kernel of one mode sets none.
         assert_eq!(needed_of(&silent.replace("CONFIG_PREEMPT_DYNAMIC=y", "")), None);
         assert_eq!(needed(&KernelConfig::parse(&silent), |_| false), None);
+    }
+
+    /// Kernels that were built from it have its bytes in their identity.
+    #[test]
+    fn amd64_s_configuration_keeps_its_bytes() {
+        let digest = Digest::of(lab(Arch::Amd64).as_bytes()).to_string();
+        assert_eq!(digest, "f273f52e4fac512d7a3ad97c3d17392e25af76eddb8c1c77219b9db9d4a75e6e");
     }
 
     #[test]
