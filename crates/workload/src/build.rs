@@ -1,5 +1,5 @@
 use preemptlab_model::{Arch, MetricName, Platform, VirtualDuration};
-use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
+use preemptlab_protocol::{Command, CommandReport, LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     outcome,
     phase::Phases,
     probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
-    program::{Circumstances, Program, Work},
+    program::{Circumstances, Program, Work, command},
 };
 
 /// make and gcc compile newlib, a C library for embedded systems.
@@ -140,7 +140,7 @@ impl Program for Build {
     fn prepare(&self, guest: &Platform) -> Vec<Command> {
         let argv = ["/usr/bin/busybox", "sh", "-c", PREPARE, "sh", MAKEFILE];
         let argv = argv.map(|word| word.replace("{triplet}", guest.triplet));
-        vec![command(argv.into(), 0)]
+        vec![command(BUILD, argv.into())]
     }
 
     fn work(&self, circumstances: Circumstances) -> Work {
@@ -148,18 +148,16 @@ impl Program for Build {
         let mut phases = Phases::new(seed);
         let [settle_ns, build_ns, fifo_ns, other_ns] = [(); 4].map(|()| phases.next_ns());
         let jobs = self.jobs.unwrap_or(cpus + 1);
-        let build = command(
-            vec![
-                "/usr/bin/make".to_owned(),
-                "--directory=/tmp/newlib".to_owned(),
-                "--no-print-directory".to_owned(),
-                "--no-builtin-rules".to_owned(),
-                format!("--jobs={jobs}"),
-                format!("UNITS={}", self.units),
-                format!("OPTIMIZE={}", self.optimize),
-            ],
-            build_ns,
-        );
+        let argv = [
+            "/usr/bin/make".to_owned(),
+            "--directory=/tmp/newlib".to_owned(),
+            "--no-print-directory".to_owned(),
+            "--no-builtin-rules".to_owned(),
+            format!("--jobs={jobs}"),
+            format!("UNITS={}", self.units),
+            format!("OPTIMIZE={}", self.optimize),
+        ];
+        let build = Command { delay_ns: build_ns, ..command(BUILD, argv.into()) };
         let probes = self.probe_set().commands(cpus, START_NS, [fifo_ns, other_ns]);
         let most_ns = u64::from(self.units) * UNIT_MAX.as_ns();
         Work {
@@ -236,19 +234,6 @@ impl Build {
             return Err(inconsistent(format!("it compiled {units} of {wanted} translation units")));
         }
         Ok(())
-    }
-}
-
-fn command(argv: Vec<String>, delay_ns: u64) -> Command {
-    Command {
-        name: BUILD.to_owned(),
-        argv,
-        unprivileged: false,
-        policy: Policy::Other,
-        ordinary_threads: 0,
-        delay_ns,
-        files: Vec::new(),
-        end: None,
     }
 }
 

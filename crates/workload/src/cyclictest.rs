@@ -8,7 +8,7 @@ use preemptlab_model::{Distribution, Histogram, Probe};
 use preemptlab_protocol::{Command, CommandReport, CommandSignal, Policy};
 use serde::Deserialize;
 
-use crate::{Latency, MeasureError, WindowTime, outcome};
+use crate::{Latency, MeasureError, WindowTime, outcome, program::command};
 
 /// Package that holds cyclictest.
 pub const PACKAGE: &str = "rt-tests";
@@ -99,9 +99,6 @@ impl Cyclictest {
                 format!("--json={}", self.file()),
             ]);
         Command {
-            name: self.name().to_owned(),
-            argv: argv.collect(),
-            unprivileged: false,
             policy: Policy::Fifo(self.main_priority),
             ordinary_threads,
             delay_ns: self.delay_ns,
@@ -112,6 +109,7 @@ impl Cyclictest {
                     window.end(CommandSignal::Terminate, self.begins_within_us() * 1_000)
                 }
             },
+            ..command(self.name(), argv.collect())
         }
     }
 

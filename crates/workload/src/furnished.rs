@@ -1,8 +1,10 @@
 //! Things that stressors find in a guest besides their package: a file system, mounts, devices, and swap. All of it
 //! is in memory.
 
-use preemptlab_protocol::{Command, Policy};
+use preemptlab_protocol::Command;
 use serde::{Deserialize, Serialize};
+
+use crate::program::command;
 
 /// Package of the one program that mounts and sets swap up: it needs no library.
 pub const PACKAGE: &str = "busybox-static";
@@ -147,19 +149,6 @@ pub fn prepare(file_system: FileSystem) -> Vec<Command> {
         ]);
     }
     commands
-}
-
-fn command(name: &str, argv: Vec<String>) -> Command {
-    Command {
-        name: name.to_owned(),
-        argv,
-        unprivileged: false,
-        policy: Policy::Other,
-        ordinary_threads: 0,
-        delay_ns: 0,
-        files: Vec::new(),
-        end: None,
-    }
 }
 
 #[cfg(test)]

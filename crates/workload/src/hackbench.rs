@@ -1,10 +1,10 @@
 //! hackbench of rt-tests: groups of senders and receivers that pass messages over socket pairs.
 
 use preemptlab_model::Metric;
-use preemptlab_protocol::{Command, CommandReport, Policy, Window};
+use preemptlab_protocol::{Command, CommandReport, Window};
 use serde::{Deserialize, Serialize};
 
-use crate::{MeasureError, measurements::throughput, outcome};
+use crate::{MeasureError, measurements::throughput, outcome, program::command};
 
 /// Kind of hackbench's senders and receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,22 +47,14 @@ const _: () = assert!(SENDERS.checked_mul(LOOPS).is_some() && LOOPS <= i32::MAX 
 
 impl Hackbench {
     pub fn command(&self, name: &str) -> Command {
-        Command {
-            name: name.to_owned(),
-            argv: vec![
-                "/usr/bin/hackbench".to_owned(),
-                self.mode.option().to_owned(),
-                format!("--groups={}", self.groups),
-                format!("--datasize={}", self.message_bytes),
-                format!("--loops={LOOPS}"),
-            ],
-            unprivileged: false,
-            policy: Policy::Other,
-            ordinary_threads: 0,
-            delay_ns: 0,
-            files: Vec::new(),
-            end: None,
-        }
+        let argv = [
+            "/usr/bin/hackbench".to_owned(),
+            self.mode.option().to_owned(),
+            format!("--groups={}", self.groups),
+            format!("--datasize={}", self.message_bytes),
+            format!("--loops={LOOPS}"),
+        ];
+        command(name, argv.into())
     }
 
     /// Returns the number of bytes that are written when every sender has served every receiver of

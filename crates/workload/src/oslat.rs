@@ -3,7 +3,7 @@
 //! the versions 2.4 and 2.6, read in oslat.c and tried with both.
 
 use preemptlab_model::{Distribution, Histogram, Metric, Platform, Probe, VirtualDuration};
-use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
+use preemptlab_protocol::{Command, CommandReport, LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     measurements::lower,
     outcome,
     phase::Phases,
-    program::{Circumstances, Program, Work},
+    program::{Circumstances, Program, Work, command},
 };
 
 /// oslat on every CPU, with nothing beside it.
@@ -106,16 +106,7 @@ impl Oslat {
             "--quiet".to_owned(),
             "--zero-omit".to_owned(),
         ];
-        Command {
-            name: Probe::Oslat.declared().name.to_owned(),
-            argv: argv.to_vec(),
-            unprivileged: false,
-            policy: Policy::Other,
-            ordinary_threads: 0,
-            delay_ns: 0,
-            files: Vec::new(),
-            end: None,
-        }
+        command(Probe::Oslat.declared().name, argv.into())
     }
 
     /// Reads the rounds of all CPUs, and the rate of those that took a microsecond or longer.

@@ -1,5 +1,5 @@
 use preemptlab_model::{Distribution, MetricName, Platform, VirtualDuration};
-use preemptlab_protocol::{Command, CommandSignal, LoadStart, Policy, Report};
+use preemptlab_protocol::{Command, CommandSignal, LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     pgbench_result::{Expected, Transactions},
     pgbench_server::{self, BIN, DATABASE, SOCKETS, USER},
     phase::Phases,
-    program::{Circumstances, Program, Work},
+    program::{Circumstances, Program, Work, command},
 };
 
 /// Transactions on a PostgreSQL server, driven by pgbench: their rate and their latencies.
@@ -206,14 +206,11 @@ impl Pgbench {
                 DATABASE.to_owned(),
             ]);
         Command {
-            name: PROBE.to_owned(),
-            argv: argv.collect(),
             unprivileged: true,
-            policy: Policy::Other,
-            ordinary_threads: 0,
             delay_ns,
             files: vec![LOG.to_owned()],
             end,
+            ..command(PROBE, argv.collect())
         }
     }
 }

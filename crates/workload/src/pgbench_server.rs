@@ -4,7 +4,9 @@
 //! in a tmpfs, where fsync(2) returns at once: a commit waits for no disk, only for the system
 //! call.
 
-use preemptlab_protocol::{Command, Policy};
+use preemptlab_protocol::Command;
+
+use crate::program;
 
 /// The server with initdb, pg_ctl and pgbench; the shell that initdb and pg_ctl run the server by;
 /// and `cat`.
@@ -93,14 +95,5 @@ fn fill(scale: u32) -> Command {
 }
 
 fn command(name: &str, argv: Vec<String>) -> Command {
-    Command {
-        name: name.to_owned(),
-        argv,
-        unprivileged: true,
-        policy: Policy::Other,
-        ordinary_threads: 0,
-        delay_ns: 0,
-        files: Vec::new(),
-        end: None,
-    }
+    Command { unprivileged: true, ..program::command(name, argv) }
 }

@@ -1,5 +1,5 @@
 use preemptlab_model::{Platform, VirtualDuration};
-use preemptlab_protocol::{Command, LoadStart, Report};
+use preemptlab_protocol::{Command, LoadStart, Policy, Report};
 
 use crate::{MeasureError, Measurements, MetricNames};
 
@@ -49,6 +49,20 @@ pub trait Program {
 
     /// Returns the measurements of a cell with `cpus` CPUs.
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError>;
+}
+
+/// Returns a command that starts at once as an ordinary task of root, and gives the report no files.
+pub fn command(name: &str, argv: Vec<String>) -> Command {
+    Command {
+        name: name.to_owned(),
+        argv,
+        unprivileged: false,
+        policy: Policy::Other,
+        ordinary_threads: 0,
+        delay_ns: 0,
+        files: Vec::new(),
+        end: None,
+    }
 }
 
 /// Circumstances of a cell that its commands may depend on.

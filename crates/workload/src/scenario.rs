@@ -1,6 +1,6 @@
 use preemptlab_model::{Platform, VirtualDuration};
 use preemptlab_protocol::{
-    Command, LoadStart, Policy, Report,
+    LoadStart, Report,
     script::{FORMAT, Played, Script},
 };
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::{
     activity::activity,
     error::find,
     outcome,
-    program::{Circumstances, Program, Work},
+    program::{Circumstances, Program, Work, command},
 };
 
 /// The player's name among the commands of a cell, and where it is in the guest.
@@ -72,16 +72,7 @@ impl Program for Scenario {
             limit: VirtualDuration::from_ns(self.script.end_ns.saturating_add(AROUND_NS)),
             load_start: LoadStart { written_bytes_min: 0, settle_ns: 0 },
             load: Vec::new(),
-            probes: vec![Command {
-                name: PLAYER.to_owned(),
-                argv: vec![PROGRAM.to_owned(), script],
-                unprivileged: false,
-                policy: Policy::Other,
-                ordinary_threads: 0,
-                delay_ns: 0,
-                files: Vec::new(),
-                end: None,
-            }],
+            probes: vec![command(PLAYER, vec![PROGRAM.to_owned(), script])],
         }
     }
 

@@ -1,7 +1,5 @@
 use preemptlab_model::{Distribution, Metric, MetricName, Platform, VirtualDuration};
-use preemptlab_protocol::{
-    Command, CommandReport, CommandSignal, EndSignal, LoadStart, Policy, Report,
-};
+use preemptlab_protocol::{Command, CommandReport, CommandSignal, EndSignal, LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -14,7 +12,7 @@ use crate::{
     outcome,
     phase::Phases,
     probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
-    program::{Circumstances, Program, Work},
+    program::{Circumstances, Program, Work, command},
     sockperf_output::{self, Datagrams, Exchanged},
 };
 
@@ -247,16 +245,8 @@ impl Sockperf {
     ) -> Command {
         let tcp = (self.protocol == Protocol::Tcp).then_some("--tcp");
         let argv = [PROGRAM, mode, "--ip=127.0.0.1", "--port=11111"].into_iter().chain(tcp);
-        Command {
-            name: name.to_owned(),
-            argv: argv.map(str::to_owned).chain(arguments).collect(),
-            unprivileged: false,
-            policy: Policy::Other,
-            ordinary_threads: 0,
-            delay_ns: 0,
-            files,
-            end: None,
-        }
+        let argv = argv.map(str::to_owned).chain(arguments).collect();
+        Command { files, ..command(name, argv) }
     }
 
     fn sent(&self, client: &CommandReport) -> Result<Measurements, MeasureError> {

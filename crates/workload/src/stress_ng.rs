@@ -18,7 +18,7 @@ use crate::{
     outcome,
     phase::Phases,
     probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
-    program::{Circumstances, Program, Work},
+    program::{Circumstances, Program, Work, command},
     stress_ng_said,
     stress_ng_yaml::{self, Stressed, TIME_RESOLUTION_S},
     stressors::{self, is_stressor},
@@ -448,16 +448,7 @@ fn stress_in(folder: &str, seed: u64, arguments: impl Iterator<Item = String>) -
         "--metrics".to_owned(),
         format!("--yaml={YAML}"),
     ]);
-    Command {
-        name: PROBE.to_owned(),
-        argv: argv.collect(),
-        unprivileged: false,
-        policy: Policy::Other,
-        ordinary_threads: 0,
-        delay_ns: 0,
-        files: vec![YAML.to_owned()],
-        end: None,
-    }
+    Command { files: vec![YAML.to_owned()], ..command(PROBE, argv.collect()) }
 }
 
 /// Reads stress-ng's results of these stressors after a run that ended well.

@@ -5,7 +5,12 @@ use preemptlab_protocol::{Command, Deadline, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use super::text;
-use crate::{MeasureError, Seconds, error::find, outcome, program::Circumstances};
+use crate::{
+    MeasureError, Seconds,
+    error::find,
+    outcome,
+    program::{self, Circumstances},
+};
 
 /// A command of a `workload.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,14 +66,11 @@ impl FolderCommand {
 
     pub fn command(&self, argv: &[String], files: Vec<String>, delay_ns: u64) -> Command {
         Command {
-            name: self.name.clone(),
-            argv: argv.to_vec(),
             unprivileged: self.unprivileged,
             policy: self.policy.0,
-            ordinary_threads: 0,
             delay_ns,
             files,
-            end: None,
+            ..program::command(&self.name, argv.to_vec())
         }
     }
 
