@@ -85,35 +85,22 @@ impl Default for Keys {
 
 impl From<MachineSpec> for Keys {
     fn from(machine: MachineSpec) -> Self {
-        let MachineSpec {
-            arch,
-            memory_mib,
-            cost,
-            prices,
-            caches,
-            stolen,
-            clocks,
-            cmdline,
-            modules,
-            topology,
-        } = machine;
-        let (lookahead_ns, skew_us) = match clocks {
+        let (lookahead_ns, skew_us) = match machine.clocks {
             Clocks::Own(lookahead) => (Some(lookahead), None),
             Clocks::Turns { skew_us } => (None, Some(skew_us)),
         };
-        let (shift, cost) = (cost, prices);
         Self {
-            arch,
-            memory_mib,
-            shift,
-            cost,
-            caches,
-            stolen,
+            arch: machine.arch,
+            memory_mib: machine.memory_mib,
+            shift: machine.cost,
+            cost: machine.prices,
+            caches: machine.caches,
+            stolen: machine.stolen,
             lookahead_ns,
             skew_us,
-            cmdline,
-            modules,
-            topology,
+            cmdline: machine.cmdline,
+            modules: machine.modules,
+            topology: machine.topology,
         }
     }
 }
@@ -122,36 +109,22 @@ impl TryFrom<Keys> for MachineSpec {
     type Error = &'static str;
 
     fn try_from(keys: Keys) -> Result<Self, &'static str> {
-        let Keys {
-            arch,
-            memory_mib,
-            shift,
-            cost,
-            caches,
-            stolen,
-            lookahead_ns,
-            skew_us,
-            cmdline,
-            modules,
-            topology,
-        } = keys;
-        let clocks = match (lookahead_ns, skew_us) {
+        let clocks = match (keys.lookahead_ns, keys.skew_us) {
             (Some(_), Some(_)) => return Err("`lookahead_ns` and `skew_us` exclude each other"),
             (None, Some(skew_us)) => Clocks::Turns { skew_us },
             (lookahead, None) => Clocks::Own(lookahead.unwrap_or_default()),
         };
-        let (cost, prices) = (shift, cost);
         Ok(Self {
-            arch,
-            memory_mib,
-            cost,
-            prices,
-            caches,
-            stolen,
+            arch: keys.arch,
+            memory_mib: keys.memory_mib,
+            cost: keys.shift,
+            prices: keys.cost,
+            caches: keys.caches,
+            stolen: keys.stolen,
             clocks,
-            cmdline,
-            modules,
-            topology,
+            cmdline: keys.cmdline,
+            modules: keys.modules,
+            topology: keys.topology,
         })
     }
 }
