@@ -138,10 +138,9 @@ impl Stolen {
         (count > 0).then(|| self.sorted_ns.iter().sum::<u64>() as f64 / count as f64)
     }
 
-    /// Returns the length that a share of the gaps does not exceed, in nanoseconds; `None` without gaps.
-    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
-        let rank = (share * self.sorted_ns.len() as f64).ceil() as usize;
-        self.sorted_ns.get(rank.saturating_sub(1)).copied()
+    /// Returns the length that a share of the gaps, in 1/10,000, does not exceed, in nanoseconds; `None` without gaps.
+    pub fn quantile_ns(&self, share: u32) -> Option<u64> {
+        quantile(&self.sorted_ns, share)
     }
 
     /// Returns lengths that are equally likely and stand for all gaps, ascending, in nanoseconds: the means of
@@ -171,12 +170,11 @@ impl Stolen {
     pub fn timers(&self) -> Option<Quantiles> {
         let own_ns = &self.own_sorted_ns;
         let least_ns = *own_ns.first().filter(|_| own_ns.len() >= TIMERS_MIN)?;
-        let of = |share: u32| {
-            let rank = (own_ns.len() * share as usize).div_ceil(ALL as usize);
-            let ns = own_ns[rank.saturating_sub(1)] - least_ns;
-            (share, u32::try_from(ns).unwrap_or(u32::MAX))
+        let of = |share| {
+            let more_ns = quantile(own_ns, share)? - least_ns;
+            Some((share, u32::try_from(more_ns).unwrap_or(u32::MAX)))
         };
-        TIMER_SHARES.map(of).to_vec().try_into().ok()
+        TIMER_SHARES.into_iter().map(of).collect::<Option<Vec<_>>>()?.try_into().ok()
     }
 
     /// Returns whether other threads have the CPUs so often that these do not sleep as those of an idle machine.
@@ -188,6 +186,12 @@ impl Stolen {
     pub fn is_too_much(&self) -> bool {
         self.share > SHARE_MAX
     }
+}
+
+/// Returns the value that a share of ascending values, in 1/10,000, does not exceed; `None` without values.
+fn quantile(sorted: &[u64], share: u32) -> Option<u64> {
+    let rank = (sorted.len() * share as usize).div_ceil(ALL as usize);
+    sorted.get(rank.saturating_sub(1)).copied()
 }
 
 #[cfg(test)]
@@ -206,7 +210,7 @@ mod tests {
         assert_eq!(stolen.mean_ns(), Some(15_000.0));
         assert_eq!(stolen.share, 30_000.0 / 500_000_000.0);
         assert_eq!(
-            (stolen.quantile_ns(0.5), stolen.quantile_ns(1.0)),
+            (stolen.quantile_ns(5_000), stolen.quantile_ns(ALL)),
             (Some(10_000), Some(20_000))
         );
         assert_eq!((stolen.lengths_ns(), stolen.modelled()), (None, None));
@@ -247,7 +251,7 @@ mod tests {
     fn a_thread_that_nothing_interrupts_has_no_gaps() {
         let stolen = Stolen::of(&[Gaps::parse("span 500000000\n").unwrap()]);
         assert_eq!((stolen.per_s, stolen.share), (0.0, 0.0));
-        assert_eq!((stolen.mean_ns(), stolen.quantile_ns(0.5)), (None, None));
+        assert_eq!((stolen.mean_ns(), stolen.quantile_ns(5_000)), (None, None));
         assert_eq!(Stolen::of(&[]).per_s, 0.0);
     }
 

@@ -274,7 +274,7 @@ fn gaps(stolen: &Stolen) -> Table {
     let mut table =
         Table::new(format!("gaps beyond 1.5 us in {seconds:.1} s of spinning"), columns);
     let us = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1}", ns / 1e3));
-    let quantiles = [0.1, 0.5, 0.9, 0.99, 1.0].map(|share| stolen.quantile_ns(share));
+    let quantiles = [1_000, 5_000, 9_000, 9_900, 10_000].map(|share| stolen.quantile_ns(share));
     let row = [
         "stolen: by a hypervisor, the firmware or an interrupt of a device".to_owned(),
         format!("{:.0}", stolen.per_s),
