@@ -11,6 +11,24 @@ use preemptlab_model::{Arch, Digest};
 use super::{config::Trust, lists::Way, *};
 use crate::{Mirror, Options, distribution::deb, platform::HOST};
 
+/// Gives apt, with the lists that it reads in this way, to a function. Returns its result and all events.
+pub(super) fn run<T>(
+    store: &Store,
+    way: Way<'_>,
+    options: &Options,
+    work: impl FnOnce(&Apt<'_>) -> Result<T, AptError>,
+) -> (Result<T, AptError>, Vec<Event>) {
+    let events = RefCell::new(Vec::new());
+    let on_event = |event| events.borrow_mut().push(event);
+    let root = store.apt(HOST);
+    let lock = store.lock(&on_event).unwrap();
+    let lists = Lists::prepare_from((store, &lock), HOST, way, options, &on_event);
+    let result = lists.and_then(|lists| {
+        work(&Apt::new(store, (&root, &lock), &lists, (Arch::HOST, HOST), options, &on_event))
+    });
+    (result, events.into_inner())
+}
+
 /// An archive and a store.
 struct Fixture {
     folder: tempfile::TempDir,
@@ -68,26 +86,10 @@ impl Fixture {
         options: &Options,
         work: impl FnOnce(&Apt<'_>) -> Result<T, AptError>,
     ) -> (Result<T, AptError>, Vec<Event>) {
-        let events = RefCell::new(Vec::new());
-        let on_event = |event| events.borrow_mut().push(event);
         // Not `file:`, for which apt copies nothing and keeps links into the archive.
         let url = format!("copy:{}", self.archive().display());
         let mirror = Mirror { main: url.clone(), security: format!("{url}-security") };
-        let root = self.store.apt(HOST);
-        let lock = self.store.lock(&on_event).unwrap();
-        let way = Way::Machine(&mirror, trust, "");
-        let result = Lists::prepare_from((&self.store, &lock), HOST, way, options, &on_event)
-            .and_then(|lists| {
-                work(&Apt::new(
-                    &self.store,
-                    (&root, &lock),
-                    &lists,
-                    (Arch::HOST, HOST),
-                    options,
-                    &on_event,
-                ))
-            });
-        (result, events.into_inner())
+        run(&self.store, Way::Machine(&mirror, trust, ""), options, work)
     }
 
     /// Runs against the archive as if it were signed.

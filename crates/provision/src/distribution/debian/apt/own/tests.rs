@@ -1,7 +1,6 @@
 //! Lists and packages without the machine's apt, from archives that a test makes and signs.
 
 use std::{
-    cell::RefCell,
     cmp::Ordering,
     os::unix::fs::symlink,
     sync::{Arc, Mutex},
@@ -13,7 +12,7 @@ use crate::{
     distribution::{
         Distribution,
         debian::{
-            apt::{Apt, Lists, lists::Way, snapshot},
+            apt::{Apt, lists::Way, snapshot, tests::run},
             release::tests::xz,
             signature::tests::{ARCHIVE, IN_2026, STRANGER, keyring, sign},
         },
@@ -144,25 +143,10 @@ impl Fixture {
         options: &Options,
         work: impl FnOnce(&Apt<'_>) -> Result<T, AptError>,
     ) -> (Result<T, AptError>, Vec<Event>) {
-        let events = RefCell::new(Vec::new());
-        let on_event = |event| events.borrow_mut().push(event);
         let mirror = Mirror { main: url.to_owned(), security: format!("{url}-security") };
         let keys = Keys::read(&keyring(ARCHIVE)).unwrap();
         let way = Way::Own(Own::new(HOST, mirror, keys, impatient(&Proxies::default())));
-        let root = self.store.apt(HOST);
-        let lock = self.store.lock(&on_event).unwrap();
-        let here = (&self.store, &lock);
-        let result = Lists::prepare_from(here, HOST, way, options, &on_event).and_then(|lists| {
-            work(&Apt::new(
-                &self.store,
-                (&root, &lock),
-                &lists,
-                (Arch::HOST, HOST),
-                options,
-                &on_event,
-            ))
-        });
-        (result, events.into_inner())
+        run(&self.store, way, options, work)
     }
 
     /// Brings the tool and what it depends on.
