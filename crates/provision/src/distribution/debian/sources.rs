@@ -127,7 +127,7 @@ pub(crate) fn compiler(
     let (binutils, cross) = (format!("binutils-{suffix}"), format!("{compiler}-{suffix}"));
     let other = [binutils.as_str(), compiler];
     // The compiler of this machine makes the programs that run during the build.
-    let cross = (*debian.guest() != *HOST).then_some(cross.as_str());
+    let cross = (debian.guest() != HOST).then_some(cross.as_str());
     let names: Vec<_> = BUILT_WITH.into_iter().chain(other).chain(cross).collect();
     debian.closure(&names, &[])
 }

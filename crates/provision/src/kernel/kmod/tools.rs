@@ -81,7 +81,7 @@ impl Tools {
         let closure = |packages: &dyn Distribution, names: &[&str], assumed: &[&str]| {
             packages.closure(names, assumed).map_err(missing)
         };
-        let (headers, built): (Vec<_>, Vec<_>) = if guest.debian == HOST.debian {
+        let (headers, built): (Vec<_>, Vec<_>) = if guest == HOST {
             closure(packages.here, &[BUILT_WITH, &binutils, name], &assumed)?
                 .into_iter()
                 .partition(|candidate| starts(candidate, &[HEADERS]))

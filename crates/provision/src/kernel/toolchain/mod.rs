@@ -134,10 +134,10 @@ impl Toolchain {
     /// Computes the digest of all packages.
     pub(crate) fn digest(&self) -> Digest {
         let packages = digest_of(LAYOUT, &self.candidates);
-        match self.guest.triplet {
-            triplet if triplet == HOST.triplet => packages,
+        match self.guest == HOST {
+            true => packages,
             // The same packages are unpacked otherwise for each architecture that is built for.
-            triplet => Digest::of_json(&(LAYOUT_OF_CROSS, triplet, packages)),
+            false => Digest::of_json(&(LAYOUT_OF_CROSS, self.guest.triplet, packages)),
         }
     }
 
