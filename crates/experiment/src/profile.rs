@@ -1,9 +1,10 @@
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
-use preemptlab_model::{Arch, Name, Profile};
+use preemptlab_model::{Arch, GuestCpu, Name, Profile};
+use preemptlab_protocol::prices::Class;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{Error, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
 use crate::{SpecError, arch};
@@ -121,12 +122,35 @@ impl<'de> Deserialize<'de> for CostSource {
 ///
 /// [`SpecError`] with the line, and the nearest valid name for a misspelt one.
 pub fn profile(text: &str) -> Result<Profile, SpecError> {
-    toml::from_str(text).map_err(|error| SpecError::new(text, &error))
+    toml::from_str(text).map_err(|error| {
+        let error = SpecError::new(text, &error);
+        match error.message.starts_with(NO_PRICE).then(|| lacking(text)).flatten() {
+            Some(class) => SpecError { message: format!("{NO_PRICE} `{class}`"), ..error },
+            None => error,
+        }
+    })
+}
+
+/// The beginning of the message about a class without a price (`Prices`, crates/protocol).
+const NO_PRICE: &str = "there is no price for";
+
+/// Returns the first class without a price, of the processor that a profile names. Prices alone do not tell the
+/// processor where they are of classes that several have.
+fn lacking(text: &str) -> Option<Class> {
+    #[derive(Deserialize)]
+    struct Named {
+        arch: Option<Arch>,
+        cpu: Option<GuestCpu>,
+        prices: BTreeMap<Class, IgnoredAny>,
+    }
+    let Named { arch, cpu, prices } = toml::from_str(text).ok()?;
+    let arch = arch.or(cpu.map(GuestCpu::arch))?;
+    arch.platform().price_classes.iter().copied().find(|class| !prices.contains_key(class))
 }
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_protocol::prices::{Class, Price};
+    use preemptlab_protocol::prices::Price;
 
     use super::*;
 
@@ -196,6 +220,24 @@ mod tests {
             assert!(found >= line, "{from}: line {found}");
             assert!(helped.contains(help), "{from}: {helped}");
         }
+    }
+
+    #[test]
+    fn a_class_without_a_price_is_one_of_the_processor_that_the_profile_names() {
+        let [amd64, arm64] = [Arch::Amd64, Arch::Arm64].map(|arch| arch.platform().price_classes);
+        let common = arm64.iter().filter(|class| amd64.contains(class));
+        let prices: String = common.map(|class| format!("{class} = 256\n")).collect();
+        let of = |named: &str| {
+            let text = format!("{named}\nformat = 2\n[prices]\n{prices}");
+            profile(&text).unwrap_err().message
+        };
+        let [of_amd64, of_arm64] =
+            ["x87", "entry_irq"].map(|class| format!("{NO_PRICE} `{class}`"));
+        assert_eq!(of("arch = \"amd64\""), of_amd64);
+        assert_eq!(of("arch = \"arm64\""), of_arm64);
+        assert_eq!(of("cpu = \"neoverse-n1\""), of_arm64);
+        // Without a name they are taken for those of amd64.
+        assert_eq!(of(""), of_amd64);
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl GuestCpu {
     }
 
     /// Returns the architecture of its guests.
-    const fn arch(self) -> Arch {
+    pub const fn arch(self) -> Arch {
         match self {
             Self::CortexA72 | Self::NeoverseN1 => Arch::Arm64,
         }
