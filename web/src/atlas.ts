@@ -8,11 +8,11 @@ import "./atlas/atlas.css";
 import { AtlasModel } from "./atlas/model.ts";
 import { choices } from "./atlas/choices.ts";
 import { Detail } from "./atlas/detail.ts";
+import type { AtlasData } from "./atlas/document.ts";
 import { functions } from "./atlas/functions.ts";
 import { legend } from "./atlas/legend.ts";
 import { CellMap } from "./atlas/map.ts";
 import { parsed } from "./data.ts";
-import type { AtlasData } from "./document.ts";
 import { h } from "./dom.ts";
 
 const data = parsed("data") as AtlasData;

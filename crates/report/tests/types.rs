@@ -1,4 +1,4 @@
-//! `web/src/document.ts` holds the types of the pages' data as they are here.
+//! The types of the pages' data in `web/src` are those here.
 
 use std::{collections::BTreeMap, env, fs, path::Path};
 
@@ -29,24 +29,36 @@ impl TypeVisitor for Types {
     }
 }
 
+impl Types {
+    fn new() -> Self {
+        Self { config: Config::new().with_large_int("number"), declared: BTreeMap::new() }
+    }
+}
+
 #[test]
-fn the_types_of_the_script_are_those_of_the_page() {
-    let config = Config::new().with_large_int("number");
-    let mut types = Types { config, declared: BTreeMap::new() };
-    types.visit::<PageData>();
-    types.visit::<AtlasData>();
-    types.visit::<AtlasDetails>();
+fn the_types_of_the_scripts_are_those_of_the_pages() {
+    let (mut comparison, mut atlas) = (Types::new(), Types::new());
+    comparison.visit::<PageData>();
+    atlas.visit::<AtlasData>();
+    atlas.visit::<AtlasDetails>();
+    check("document.ts", comparison);
+    check("atlas/document.ts", atlas);
+}
+
+/// Compares types with those in a file of `web/src`, or writes the file.
+#[track_caller]
+fn check(file: &str, types: Types) {
     let declared: String = types.declared.into_values().collect();
     let lines = declared.lines().map(|line| format!("{}\n", line.trim_end()));
     let text: String = [HEADER.to_owned()].into_iter().chain(lines).collect();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/document.ts");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src").join(file);
     if env::var_os("WRITE_TYPES").is_some() {
         fs::write(&path, &text).unwrap();
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == text,
-        "web/src/document.ts is not what the types in Rust come to; write it anew with\n    \
+        "web/src/{file} is not what the types in Rust come to; write it anew with\n    \
          WRITE_TYPES=1 cargo test -p preemptlab-report --test types\nand see whether web/ still \
          agrees with it (tests/report-in-browser)"
     );

@@ -1,6 +1,6 @@
 // The table of the sections by function; a row of it marks the cells whose longest section it is.
 
-import type { AtlasFunction } from "../document.ts";
+import type { AtlasFunction } from "./document.ts";
 import { h, select } from "../dom.ts";
 import { plural } from "../format.ts";
 import { type Column, SortedTable } from "../views/sorted_table.ts";

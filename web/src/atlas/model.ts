@@ -1,6 +1,6 @@
 // The atlas with what every view asks of it: which class is shown, and what a cell has of it.
 
-import type { AtlasData, AtlasDetails } from "../document.ts";
+import type { AtlasData, AtlasDetails } from "./document.ts";
 import { parsed } from "../data.ts";
 
 export type ClassName = "p" | "n";
