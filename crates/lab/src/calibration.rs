@@ -60,8 +60,8 @@ struct Measured {
 }
 
 /// Measures micro-benchmarks on this machine, counts their instructions in a guest, and fits prices; with a
-/// module also the privileged ones. What two CPUs do for each other is measured, too, and executed in a guest of two
-/// CPUs until their prices are found. What a miss of a cache costs is measured last.
+/// module also the privileged ones. Then it measures the exchanges of two CPUs, and executes them in a guest of two
+/// CPUs until their prices are found. The last measurements are the costs of misses of caches.
 ///
 /// # Errors
 ///
