@@ -204,6 +204,8 @@ perturb: deps
 ## nightly: the quick variant of every study, every scenario on every kernel, the longer
 ## tests
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
+# The programs with tests that are ignored because `make nightly` executes them.
+NIGHTLY_TESTS = strace_bisect strace_files strace_run vm_arm64 vm_bisect vm_locks vm_scenario vm_tree vm_truth
 nightly: build
 	for kernel in 6.1 6.12 7.2; do \
 	    $(PREEMPTLAB) run scenarios/*.toml --kernel debian:$$kernel --preempt $(MODELS) \
@@ -214,14 +216,9 @@ nightly: build
 	done
 	$(PREEMPTLAB) run runs/quick-census --trace
 	$(PREEMPTLAB) explain runs/quick-census census
-	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
-	$(CARGO) test --release --locked -p preemptlab --test vm_locks -- --ignored
-	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
-	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored
+	$(CARGO) test --release --locked -p preemptlab -p preemptlab-lab -p preemptlab-runner \
+	    $(NIGHTLY_TESTS:%=--test %) -- --ignored --test-threads 1
 	$(MAKE) perturb
-	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
-	$(CARGO) test --release --locked -p preemptlab-lab --test strace_bisect -- --ignored
-	$(CARGO) test --release --locked -p preemptlab --test strace_files -- --ignored
 	$(MAKE) test-cluster
 
 ## bench: measure the figures of docs/figures.md

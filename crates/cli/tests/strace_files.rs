@@ -224,7 +224,7 @@ fn commands_that_write_files_are_killed() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes long: a part of make nightly"]
 fn commands_that_write_files_are_killed_at_every_call() {
     let wrong: Vec<_> = CASES.iter().flat_map(|case| killed(case, 1)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

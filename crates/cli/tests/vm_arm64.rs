@@ -99,7 +99,7 @@ fn a_kernel_that_lists_no_variables_is_measured_without_a_trace() {
 
 /// Debian's kernels have one model each. A kernel from source has those that are switched, and modules are built for it.
 #[test]
-#[ignore = "it builds a kernel; `make nightly` runs it"]
+#[ignore = "builds a kernel: a part of make nightly"]
 fn a_kernel_from_source_has_several_models() {
     let desk = Desk::new();
     let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());

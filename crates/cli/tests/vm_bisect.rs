@@ -76,7 +76,7 @@ fn searched(mut command: Command) -> Value {
 }
 
 #[test]
-#[ignore = "it builds some fifteen kernels; `make nightly` runs it"]
+#[ignore = "builds some fifteen kernels: a part of make nightly"]
 fn both_regressions_of_a_history_are_found() {
     let desk = Desk::new();
     let source = Source::open(Path::new(env!("CARGO_TARGET_TMPDIR")));

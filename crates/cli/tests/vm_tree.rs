@@ -60,7 +60,7 @@ fn run(desk: &Desk, tree: &Path, out: &str) -> (KernelSource, Digest) {
 }
 
 #[test]
-#[ignore = "it builds a kernel; `make nightly` runs it"]
+#[ignore = "builds a kernel: a part of make nightly"]
 fn a_tree_is_built_and_built_again_and_never_written_to() {
     let desk = Desk::new();
     let tree = source::unpacked(&desk.path(""));

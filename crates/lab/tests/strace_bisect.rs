@@ -172,7 +172,7 @@ fn the_git_of_a_search_is_killed() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes long: a part of make nightly"]
 fn a_search_and_its_git_are_killed_at_every_call() {
     kill(OWN, 1);
     kill(WITH_GIT, 1);

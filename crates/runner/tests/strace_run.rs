@@ -200,7 +200,7 @@ fn a_run_meets_an_io_error() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes long: a part of make nightly"]
 fn a_run_is_disturbed_at_every_call() {
     for fault in ["signal=KILL", "error=ENOSPC", "error=EIO", "error=EDQUOT", "error=EROFS"] {
         disturb(fault, 1);
