@@ -31,7 +31,7 @@ window = "500ms"
 "#;
 
 /// Number of kills, spread over the time of an undisturbed command.
-const KILLS: u32 = 6;
+const KILLS: u32 = 3;
 
 /// Kills a command that works in the folder `run` again and again, and lets it end each time.
 fn kill(desk: &Desk, begin: impl Fn(), arguments: &[&str]) {

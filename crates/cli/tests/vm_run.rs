@@ -16,7 +16,7 @@ use std::{
 
 use common::{Desk, Finished, tree};
 
-/// Two kernels, one of which lacks a mode; cells of one virtual second.
+/// Two kernels, one of which lacks a mode; cells of a quarter of a virtual second.
 const SMALL: &str = r#"format = 1
 name = "small"
 
@@ -32,7 +32,7 @@ cost = "instructions"
 
 [workload.processes]
 kind = "cyclictest-hackbench"
-window = "1s"
+window = "250ms"
 "#;
 
 fn run(desk: &Desk, arguments: &[&str]) -> Finished {

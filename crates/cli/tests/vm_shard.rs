@@ -21,7 +21,7 @@ cost = "instructions"
 
 [workload.processes]
 kind = "cyclictest-hackbench"
-window = "1s"
+window = "250ms"
 "#;
 
 /// Returns a command of a worker: without the user's store and, where the machine allows it, without a

@@ -45,7 +45,7 @@ const KEPT: [&str; 4] = [
 ];
 
 /// Runs that are killed at some moment.
-const KILLS: u64 = 6;
+const KILLS: u64 = 4;
 
 /// The cells of the experiment.
 const CELLS: usize = 12;
