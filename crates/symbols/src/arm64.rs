@@ -2,6 +2,7 @@
 
 use crate::{
     ImageError, TypesError,
+    compression::Compression,
     header::{is_arm64_image, is_bzimage, is_zboot},
 };
 
@@ -21,14 +22,11 @@ const BTF: &[u8] = &[0x9f, 0xeb, 1, 0];
 /// When it is no Image, as of another architecture, or compressed.
 pub fn arm64_release_of(image: &[u8]) -> Result<String, ImageError> {
     if !is_arm64_image(image) {
-        return Err(match image {
+        return Err(match Compression::of(image) {
             _ if is_bzimage(image) => ImageError::OfAmd64,
             _ if is_zboot(image) => ImageError::Compressed("an EFI program (zboot)"),
-            [0x1f, 0x8b, ..] => ImageError::Compressed("gzip"),
-            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => ImageError::Compressed("xz"),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => ImageError::Compressed("zstd"),
-            [0x02, 0x21, 0x4c, 0x18, ..] => ImageError::Compressed("lz4"),
-            _ => ImageError::NoImage,
+            Some(compression) => ImageError::Compressed(compression.name()),
+            None => ImageError::NoImage,
         });
     }
     // Other texts begin like the banner; a release begins with a number.
@@ -81,6 +79,7 @@ mod tests {
         assert!(said(&bzimage(1, &[])).contains("amd64"));
         assert!(said(b"MZ\0\0zimg").contains("zboot"));
         assert!(said(&[0x1f, 0x8b, 8]).contains("gzip"));
+        assert!(said(b"BZh9").contains("bzip2"));
         assert!(said(b"\x7fELF").contains("arch/arm64/boot/Image"));
         assert!(said(b"").contains("arch/arm64/boot/Image"));
     }

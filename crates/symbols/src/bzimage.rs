@@ -5,6 +5,7 @@ use std::io::Read;
 
 use crate::{
     ImageError, TypesError,
+    compression::Compression,
     header::{is_arm64_image, is_bzimage},
 };
 
@@ -56,33 +57,30 @@ fn check(image: &[u8], protocol_min: u16) -> Result<(), ImageError> {
 /// Uncompresses the ELF file in a bzImage.
 pub(crate) fn vmlinux(image: &[u8]) -> Result<Vec<u8>, TypesError> {
     let payload = payload(image)?;
-    match payload {
+    match Compression::of(payload) {
         // Gzip ends with the size by itself.
-        [0x1f, 0x8b, ..] => {
+        Some(Compression::Gzip) => {
             let unpacked = read(flate2::read::GzDecoder::new(payload), VMLINUX_BYTES_MAX)?;
             match unpacked.len() > VMLINUX_BYTES_MAX {
                 true => Err(TypesError::Unpack("it is too large".into())),
                 false => Ok(unpacked),
             }
         }
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
+        Some(Compression::Xz) => {
             let (packed, size) = sized(payload)?;
             let stream = liblzma::stream::Stream::new_stream_decoder(XZ_BYTES_MAX, 0)
                 .map_err(|error| unpack_error(error.into()))?;
             exactly(read(liblzma::read::XzDecoder::new_stream(packed, stream), size)?, size)
         }
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+        Some(Compression::Zstd) => {
             let (packed, size) = sized(payload)?;
             let mut decoder =
                 zstd::stream::read::Decoder::with_buffer(packed).map_err(unpack_error)?;
             decoder.window_log_max(WINDOW_LOG_MAX).map_err(unpack_error)?;
             exactly(read(decoder, size)?, size)
         }
-        [0x02, 0x21, 0x4c, 0x18, ..] => Err(TypesError::Compression("lz4")),
-        [0x89, b'L', b'Z', b'O', ..] => Err(TypesError::Compression("lzo")),
-        [b'B', b'Z', b'h', ..] => Err(TypesError::Compression("bzip2")),
-        [0x5d, 0, 0, ..] => Err(TypesError::Compression("lzma")),
-        _ => Err(TypesError::Compression("something unknown")),
+        Some(other) => Err(TypesError::Compression(other.name())),
+        None => Err(TypesError::Compression("something unknown")),
     }
 }
 

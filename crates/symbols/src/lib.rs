@@ -27,6 +27,7 @@
 mod arm64;
 mod btf;
 mod bzimage;
+mod compression;
 mod error;
 mod header;
 mod kallsyms;
