@@ -193,7 +193,7 @@ fn trees_that_only_look_odd_go_on() {
     goes_on("names of 256 bits", "tree:long,clean", |tree| {
         tree.git(&["init", "--quiet", "--object-format=sha256", "../long"]);
         let copy = Command::new("/bin/cp")
-            .args(["-r", "Makefile", "Kconfig", "kernel", "../long"])
+            .args(["-r", "Makefile", "Kconfig", "arch", "kernel", "../long"])
             .current_dir(tree.path(""))
             .status();
         assert!(copy.unwrap().success());

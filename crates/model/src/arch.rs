@@ -36,6 +36,10 @@ pub struct Platform {
     /// The kernel's image, as its build names it: the target of make, and a file in `boot/` of the
     /// kernel's folder.
     pub kernel_image: &'static str,
+    /// The symbol that each whole configuration of a kernel for this architecture has, without `CONFIG_`.
+    pub config_symbol: &'static str,
+    /// The symbols without which the guest's init reaches no device through which it speaks with the host.
+    pub device_symbols: &'static [&'static str],
     /// The kernel's name of the first serial console.
     pub console: &'static str,
     /// The kernel parameter with which the guest's init reaches the devices through which it speaks with the host;
@@ -86,6 +90,8 @@ impl Arch {
                 kernel_arch: "x86_64",
                 kernel_folder: "x86",
                 kernel_image: "bzImage",
+                config_symbol: "X86_64",
+                device_symbols: &["X86_IOPL_IOPERM"],
                 console: "ttyS0",
                 devices_parameter: None,
                 one_clock_parameter: Some("tsc=reliable"),
@@ -104,6 +110,8 @@ impl Arch {
                 kernel_arch: "arm64",
                 kernel_folder: "arm64",
                 kernel_image: "Image",
+                config_symbol: "ARM64",
+                device_symbols: &["DEVMEM", "PCI_HOST_GENERIC"],
                 console: "ttyAMA0",
                 devices_parameter: Some("iomem=relaxed"),
                 one_clock_parameter: None,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::PreemptMode;
+use crate::{Arch, PreemptMode};
 
 /// A kernel's build configuration, as in `/boot/config-*`.
 ///
@@ -38,6 +38,12 @@ impl KernelConfig {
     /// Returns whether `CONFIG_<symbol>` is `y`.
     pub fn is_builtin(&self, symbol: &str) -> bool {
         self.get(symbol) == Some("y")
+    }
+
+    /// Returns the architecture that a whole configuration is for; `None` where it names none, as one that
+    /// `make savedefconfig` wrote.
+    pub fn arch(&self) -> Option<Arch> {
+        Arch::ALL.into_iter().find(|arch| self.is_builtin(arch.platform().config_symbol))
     }
 
     /// Returns whether the kernel is built with `PREEMPT_RT`.
@@ -100,6 +106,14 @@ mod tests {
 
     fn modes(text: &str) -> Vec<PreemptMode> {
         KernelConfig::parse(text).offered_modes()
+    }
+
+    #[test]
+    fn a_whole_configuration_names_its_architecture() {
+        let arch = |text: &str| KernelConfig::parse(text).arch();
+        assert_eq!(arch("CONFIG_64BIT=y\nCONFIG_X86_64=y\nCONFIG_X86=y\n"), Some(Arch::Amd64));
+        assert_eq!(arch("CONFIG_64BIT=y\nCONFIG_ARM64=y\n"), Some(Arch::Arm64));
+        assert_eq!(arch("CONFIG_64BIT=y\n# CONFIG_X86_64 is not set\n"), Option::None);
     }
 
     /// The symbols are the preemption symbols of Debian's kernels, read from their packages.

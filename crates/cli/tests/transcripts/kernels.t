@@ -244,7 +244,8 @@ Folders that are no kernel source; the commands of a Makefile are not executed.
     × `linux` is no git repository, and is in none; name a clone, or build a working tree with
     │ `tree:`
   [2]
-  $ touch linux/Kconfig linux/kernel/sched/core.c
+  $ mkdir -p linux/arch/x86
+  $ touch linux/Kconfig linux/kernel/sched/core.c linux/arch/x86/Makefile
   $ printf 'all:\n\ttouch canary\n' > linux/Makefile
   $ preemptlab run small.toml --kernel tree:linux
   not as the file says: factors.kernel = ["tree:linux"] instead of ["debian:6.12"]
@@ -259,6 +260,30 @@ Folders that are no kernel source; the commands of a Makefile are not executed.
   $ preemptlab run small.toml --kernel tree:linux,config=./none
   not as the file says: factors.kernel = ["tree:linux,config=./none"] instead of ["debian:6.12"]
     × `./none` cannot be read: No such file or directory (os error 2)
+  [2]
+  $ preemptlab run small.toml --kernel tree:linux --arch arm64
+  not as the file says: factors.kernel = ["tree:linux"] instead of ["debian:6.12"]
+  not as the file says: machine.arch = "arm64" instead of "amd64"
+  not as the file says: factors.machine = ["server-arm64"] instead of ["server-x86"]
+    × the guest is of arm64, and the kernel source `linux` has no arch/arm64/Makefile: run it with
+    │ `--arch amd64`, or name another folder or revision
+  [2]
+  $ mkdir linux/arch/arm64
+  $ touch linux/arch/arm64/Makefile
+  $ echo CONFIG_X86_64=y > x86.config
+  $ preemptlab run small.toml --kernel tree:linux,config=./x86.config --arch arm64
+  not as the file says: factors.kernel = ["tree:linux,config=./x86.config"] instead of ["debian:6.12"]
+  not as the file says: machine.arch = "arm64" instead of "amd64"
+  not as the file says: factors.machine = ["server-arm64"] instead of ["server-x86"]
+    × the configuration `./x86.config` is of amd64, and the guest is of arm64: run it with `--arch
+    │ amd64`, or name a configuration of arm64, such as `,config=lab`
+  [2]
+  $ preemptlab run small.toml --kernel source:6.12,config=./x86.config --arch arm64
+  not as the file says: factors.kernel = ["source:6.12,config=./x86.config"] instead of ["debian:6.12"]
+  not as the file says: machine.arch = "arm64" instead of "amd64"
+  not as the file says: factors.machine = ["server-arm64"] instead of ["server-x86"]
+    × the configuration `./x86.config` is of amd64, and the guest is of arm64: run it with `--arch
+    │ amd64`, or name a configuration of arm64, such as `,config=lab`
   [2]
   $ preemptlab run small.toml --kernel tree:linux,confg=lab
   error: invalid value 'tree:linux,confg=lab' for '--kernel <[LABEL=]KERNEL>': `tree:linux,confg=lab` names no kernel: a kernel's tree has the options `config=`, `clean` and `nodiff` only; did you mean `tree:linux,config=lab`?
@@ -289,4 +314,4 @@ Folders that are no kernel source; the commands of a Makefile are not executed.
   For more information, try '--help'.
   [2]
   $ echo canary* linux/*
-  | canary* linux/Kconfig linux/Makefile linux/kernel
+  | canary* linux/Kconfig linux/Makefile linux/arch linux/kernel

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef, Package};
+use preemptlab_model::{Arch, Digest, Kernel, KernelConfig, KernelRef, Package};
 use preemptlab_symbols::ImageError;
 
 use crate::{
@@ -174,11 +174,18 @@ pub enum KernelError {
 
 from_package_errors!(KernelError);
 
-/// Reads a configuration of the user's own that a kernel is to start from.
-pub(super) fn read_base(path: &Path) -> Result<String, KbuildError> {
+/// Reads a configuration of the user's own that a kernel for guests of an architecture is to start from.
+pub(super) fn read_base(path: &Path, guest: Arch) -> Result<String, KbuildError> {
     let bytes = preemptlab_files::read(path, BASE_BYTES_MAX)
         .map_err(|error| TreeError::Read { path: path.to_owned(), error })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    match KernelConfig::parse(&text).arch() {
+        Some(of) if of != guest => {
+            let [of, guest] = [of, guest].map(|arch| arch.platform().debian);
+            Err(TreeError::OtherConfig { path: path.to_owned(), of, guest }.into())
+        }
+        _ => Ok(text),
+    }
 }
 
 /// Takes a bzImage into the store.

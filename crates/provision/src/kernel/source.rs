@@ -70,7 +70,7 @@ impl FromSource<'_> {
         Ok(match &self.configured.base {
             ConfigBase::Debian(_) => None,
             ConfigBase::Lab => Some(lab(arch)),
-            ConfigBase::File(path) => Some(harmless(&read_base(path)?)),
+            ConfigBase::File(path) => Some(harmless(&read_base(path, arch)?)),
         })
     }
 

@@ -74,8 +74,9 @@ impl KernelSource for OwnTree<'_> {
             let tree = Tree::open(&supplies.store, &checkout, supplies.on_event)?;
             checkout.check_clean(tree.listed()).map_err(KbuildError::from)?;
         }
+        checkout.check_guest(supplies.arch).map_err(KbuildError::from)?;
         if let ConfigBase::File(path) = &self.configured.base {
-            read_base(path)?;
+            read_base(path, supplies.arch)?;
         }
         version(&checkout).map(drop)
     }
@@ -136,6 +137,7 @@ impl OwnTree<'_> {
         if self.clean {
             checkout.check_clean(tree.listed()).map_err(KbuildError::from)?;
         }
+        checkout.check_guest(supplies.arch).map_err(KbuildError::from)?;
         // The description for a recording comes first: the tree may change while it is built.
         let provenance = checkout.provenance(tree.listed()).map_err(KbuildError::from)?;
         let job = Job {
@@ -202,7 +204,7 @@ impl OwnTree<'_> {
         let base = match &self.configured.base {
             ConfigBase::Lab => Some(lab(supplies.arch)),
             ConfigBase::Debian(_) => None,
-            ConfigBase::File(path) => Some(read_base(path)?),
+            ConfigBase::File(path) => Some(read_base(path, supplies.arch)?),
         };
         // A recording says which packages built its kernel.
         let own = match exactly {

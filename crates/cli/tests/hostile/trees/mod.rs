@@ -59,6 +59,7 @@ impl<'a> Tree<'a> {
         tree.write("Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 9\n");
         tree.write("Kconfig", "config SMP\n");
         tree.write("kernel/sched/core.c", "int one;\n");
+        tree.write("arch/x86/Makefile", "");
         tree.write("scripts/run.sh", "true\n");
         tree.write(".gitignore", "*.o\n");
         tree.write(".gitattributes", "*.c diff=cpp\n");

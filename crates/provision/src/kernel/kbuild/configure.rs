@@ -61,7 +61,7 @@ impl Configuration<'_> {
         }
         run("olddefconfig", &[], &mut || ())?;
         check((tree, guest), &read()?, symbols, self.version)?;
-        match lab::needed(&KernelConfig::parse(&read()?), exists) {
+        match lab::needed(&KernelConfig::parse(&read()?), guest, exists) {
             Some(symbol) => Err(KbuildError::Off { symbol }),
             None => Ok(()),
         }

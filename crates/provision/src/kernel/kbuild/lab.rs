@@ -1,6 +1,6 @@
 //! The configuration `lab`.
 
-use preemptlab_model::{Arch, KernelConfig};
+use preemptlab_model::{Arch, KernelConfig, Platform};
 
 use crate::arch;
 
@@ -26,26 +26,23 @@ pub(crate) fn missing(
         .map(str::to_owned)
 }
 
-/// Options that the guest's init needs, whatever configuration a kernel starts from.
-const OF_INIT: [&str; 8] = [
-    "BLK_DEV_INITRD",
-    "BINFMT_ELF",
-    "PROC_FS",
-    "SYSFS",
-    "DEVTMPFS",
-    "TMPFS",
-    "DEBUG_FS",
-    "X86_IOPL_IOPERM",
-];
+/// Options that the guest's init needs, whatever configuration a kernel starts from, besides those of its devices.
+const OF_INIT: [&str; 7] =
+    ["BLK_DEV_INITRD", "BINFMT_ELF", "PROC_FS", "SYSFS", "DEVTMPFS", "TMPFS", "DEBUG_FS"];
 
 /// The file by which a mode is set, for kernels that can change theirs.
 const OF_MODES: &str = "SCHED_DEBUG";
 
 /// Returns the first symbol without which no cell can run, among those that the kernel has.
-pub(crate) fn needed(config: &KernelConfig, exists: impl Fn(&str) -> bool) -> Option<&'static str> {
+pub(crate) fn needed(
+    config: &KernelConfig,
+    guest: &Platform,
+    exists: impl Fn(&str) -> bool,
+) -> Option<&'static str> {
     let of_modes = config.is_dynamic().then_some(OF_MODES);
-    let needed = OF_INIT.into_iter().chain(of_modes);
-    needed.into_iter().find(|symbol| !config.is_builtin(symbol) && exists(symbol))
+    let of_devices = guest.device_symbols.iter().copied();
+    let mut needed = OF_INIT.into_iter().chain(of_devices).chain(of_modes);
+    needed.find(|symbol| !config.is_builtin(symbol) && exists(symbol))
 }
 
 #[cfg(test)]
@@ -56,15 +53,25 @@ mod tests {
 
     #[test]
     fn what_no_cell_can_do_without_is_found() {
-        let lab = format!("{}CONFIG_SYSFS=y\n", lab(Arch::Amd64));
-        let needed_of = |text: &str| needed(&KernelConfig::parse(text), |_| true);
+        let guest = Arch::Amd64.platform();
+        let lab_of = |arch| format!("{}CONFIG_SYSFS=y\n", lab(arch));
+        let lab = lab_of(Arch::Amd64);
+        let needed_of = |text: &str| needed(&KernelConfig::parse(text), guest, |_| true);
         assert_eq!(needed_of(&lab), None);
         assert_eq!(needed_of(&lab.replace("CONFIG_DEBUG_FS=y", "")), Some("DEBUG_FS"));
         let silent = lab.replace("CONFIG_SCHED_DEBUG=y", "");
         assert_eq!(needed_of(&silent), Some("SCHED_DEBUG"));
         // A kernel of one mode sets none.
         assert_eq!(needed_of(&silent.replace("CONFIG_PREEMPT_DYNAMIC=y", "")), None);
-        assert_eq!(needed(&KernelConfig::parse(&silent), |_| false), None);
+        assert_eq!(needed(&KernelConfig::parse(&silent), guest, |_| false), None);
+        // The devices of each architecture's guests.
+        for arch in Arch::ALL {
+            for symbol in arch.platform().device_symbols {
+                let lacks = lab_of(arch).replace(&format!("CONFIG_{symbol}=y\n"), "");
+                let found = needed(&KernelConfig::parse(&lacks), arch.platform(), |_| true);
+                assert_eq!(found, Some(*symbol));
+            }
+        }
     }
 
     /// Kernels that were built from it have its bytes in their identity.

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Digest, plain};
+use preemptlab_model::{Arch, Digest, plain};
 
 use super::{
     Git, Repository, Stranger, TreeError,
@@ -165,6 +165,28 @@ impl Checkout {
             dirty: !listed.changes.is_empty(),
             diff,
         })
+    }
+
+    /// Refuses a source without the folder of the guests' architecture.
+    pub(crate) fn check_guest(&self, guest: Arch) -> Result<(), TreeError> {
+        let mark = |arch: Arch| format!("arch/{}/Makefile", arch.platform().kernel_folder);
+        let has = |arch| match self.file(&mark(arch)) {
+            Err(TreeError::Read { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(false)
+            }
+            file => file.map(|_| true),
+        };
+        if has(guest)? {
+            return Ok(());
+        }
+        let mut others = Vec::new();
+        for other in Arch::ALL {
+            if other != guest && has(other)? {
+                others.push(other.platform().debian);
+            }
+        }
+        let (path, lacks) = (self.named.clone(), mark(guest));
+        Err(TreeError::NotOfGuest { path, guest: guest.platform().debian, lacks, others })
     }
 
     /// Refuses a working tree whose files are not those of its commit.

@@ -19,6 +19,37 @@ pub enum TreeError {
         /// A file of every kernel.
         lacks: &'static str,
     },
+    /// The source is of a kernel that guests of this architecture cannot boot.
+    #[error(
+        "the guest is of {guest}, and the kernel source `{}` has no {lacks}{}",
+        plain::line(&path.display().to_string()), match others.as_slice() {
+            [] => "; name another folder or revision".to_owned(),
+            others => format!(": run it with `--arch {}`, or name another folder or revision", others.join("` or `--arch ")),
+        }
+    )]
+    NotOfGuest {
+        /// The folder.
+        path: PathBuf,
+        /// The architecture of guests.
+        guest: &'static str,
+        /// A file of every kernel for it.
+        lacks: String,
+        /// Other architectures of guests that the source has.
+        others: Vec<&'static str>,
+    },
+    /// A configuration of the user's own is for another architecture than the guest's.
+    #[error(
+        "the configuration `{}` is of {of}, and the guest is of {guest}: run it with `--arch {of}`, or name a \
+         configuration of {guest}, such as `,config=lab`", plain::line(&path.display().to_string())
+    )]
+    OtherConfig {
+        /// The file.
+        path: PathBuf,
+        /// The architecture that it is for.
+        of: &'static str,
+        /// The architecture of guests.
+        guest: &'static str,
+    },
     /// The folder is in no repository.
     #[error(
         "`{}` is no git repository, and is in none; name a clone, or build a working tree with \

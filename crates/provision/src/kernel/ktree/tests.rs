@@ -322,6 +322,29 @@ fn what_is_no_kernel_or_no_revision_is_refused() {
 }
 
 #[test]
+fn a_source_that_guests_of_an_architecture_cannot_boot_is_refused() {
+    let fixture = Fixture::new();
+    let said = |checkout: &Checkout| checkout.check_guest(Arch::Arm64).unwrap_err().to_string();
+    let has_none = said(&fixture.of_tree());
+    let tree = fixture.tree().display().to_string();
+    let lacks =
+        format!("the guest is of arm64, and the kernel source `{tree}` has no arch/arm64/Makefile");
+    assert_eq!(has_none, format!("{lacks}; name another folder or revision"));
+    fixture.write("arch/x86/Makefile", "");
+    fixture.commit();
+    let advice = ": run it with `--arch amd64`, or name another folder or revision";
+    assert_eq!(said(&fixture.of_tree()), format!("{lacks}{advice}"));
+    assert_eq!(said(&fixture.of("HEAD")), format!("{lacks}{advice}"));
+    fixture.write("arch/arm64/Makefile", "");
+    fixture.of_tree().check_guest(Arch::Arm64).unwrap();
+    assert_eq!(said(&fixture.of("HEAD")), format!("{lacks}{advice}"));
+    fixture.commit();
+    for arch in Arch::ALL {
+        fixture.of("HEAD").check_guest(arch).unwrap();
+    }
+}
+
+#[test]
 fn a_repository_starts_no_program_and_leads_nowhere() {
     let fixture = Fixture::new();
     fixture.commit();
