@@ -40,6 +40,14 @@ pub struct Machines {
     pub allow_build_scripts: bool,
 }
 
+/// Architecture of guests.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Guests {
+    /// Guests of this architecture: amd64 or arm64
+    #[arg(long, value_name = "ARCH")]
+    pub arch: Option<Arch>,
+}
+
 /// Reads the path of something that is written. `-` would become a file or a folder of that name, where
 /// most programs write to standard output.
 pub fn written_path() -> impl TypedValueParser<Value = PathBuf> {
@@ -71,9 +79,8 @@ pub struct OverrideArgs {
     /// flavour, and compares the others with the first [default of a scenario: none,voluntary,full,rt]
     #[arg(long = "preempt", value_name = "MODES", value_delimiter = ',')]
     pub preempt: Vec<Model>,
-    /// Guests of this architecture: amd64 or arm64
-    #[arg(long, value_name = "ARCH")]
-    pub arch: Option<Arch>,
+    #[command(flatten)]
+    pub guests: Guests,
     /// The time of this machine: the name of a profile, its file, or `instructions`; may be repeated, and
     /// the output then shows which verdicts depend on it
     #[arg(long = "machine", value_name = "PROFILE", value_parser = machine)]
@@ -93,7 +100,7 @@ impl OverrideArgs {
     /// Returns the values that replace those of the file.
     pub fn overrides(&self) -> exit::Result<Overrides> {
         Ok(Overrides {
-            arch: self.arch,
+            arch: self.guests.arch,
             machines: self.machine.clone(),
             kernels: self.kernels.clone(),
             preempt: self.modes()?,

@@ -105,6 +105,7 @@ fn a_search_needs_two_ends_of_one_history() {
         margins: Margins::gate(),
         budget: Budget::Cells(60),
         preempt: &[],
+        arch: None,
         seed: None,
         out: Some(&out),
     };

@@ -17,7 +17,7 @@ use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
 use crate::{
-    args::{Format, Machines, formats, gate_margins, refuse, written_path},
+    args::{Format, Guests, Machines, formats, gate_margins, refuse, written_path},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -31,6 +31,7 @@ Examples:
   preemptlab bisect v6.12..v6.13 --repo ../linux --metric wakeup.fifo.max
   preemptlab bisect HEAD~40..HEAD mine.toml --cause tcp_v4_rcv
   preemptlab bisect debian:6.12..7.2
+  preemptlab bisect debian:6.12-rt..7.3-rt --arch arm64
   preemptlab bisect debian:6.12-rt..7.2-rt --metric wakeup.fifo.p99
 
 Exit codes: 0 the commit or kernel was found, 1 the bad revision is no worse than the good one, 3 it could not be
@@ -67,6 +68,8 @@ pub struct BisectArgs {
     /// Compare in these modes, such as full,lazy [default: as of `gate`]
     #[arg(long = "preempt", value_name = "MODES", value_delimiter = ',')]
     pub preempt: Vec<PreemptMode>,
+    #[command(flatten)]
+    pub guests: Guests,
     /// The seed of the first pair of cells
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -107,6 +110,7 @@ pub fn execute(args: &BisectArgs, config: &Config, output: &Output) -> exit::Res
         margins: gate_margins(&args.margins, config)?,
         budget: args.budget,
         preempt: &args.preempt,
+        arch: args.guests.arch,
         seed: args.seed,
         out: args.out.as_deref(),
     };

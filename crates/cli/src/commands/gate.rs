@@ -57,7 +57,7 @@ fn decide(args: &GateArgs, config: &Config, output: &Output) -> exit::Result<Gat
         },
         budget: args.budget,
         preempt: &args.preempt,
-        arch: args.arch,
+        arch: args.guests.arch,
         seed: args.seed,
         trace: !args.no_trace,
         out: args.out.clone(),

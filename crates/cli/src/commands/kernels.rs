@@ -6,12 +6,12 @@ use clap::Args;
 use preemptlab_analysis::offers::{OfferedKernel, Offers};
 use preemptlab_experiment::MachineSpec;
 use preemptlab_lab::{Config, PrepareError};
-use preemptlab_model::{Arch, KernelConfig};
+use preemptlab_model::KernelConfig;
 use preemptlab_provision::{Build, Offer};
 use preemptlab_report::{kernel_configurations_table, kernel_versions_table};
 
 use crate::{
-    args::{Format, formats},
+    args::{Format, Guests, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -25,9 +25,8 @@ Examples:
   preemptlab kernels --arch arm64
   preemptlab kernels --all --format json")]
 pub struct Kernels {
-    /// Kernels of this architecture: amd64 or arm64
-    #[arg(long, value_name = "ARCH")]
-    pub arch: Option<Arch>,
+    #[command(flatten)]
+    pub guests: Guests,
     /// Every version, not only the newest of each series
     #[arg(long)]
     pub all: bool,
@@ -44,7 +43,7 @@ pub fn execute(args: &Kernels, config: &Config, output: &Output) -> exit::Result
     let shown = Shown::new(output);
     let mut lab = lab::here(config, None, &shown);
     lab.packages.refresh = args.refresh;
-    let guest = args.arch.unwrap_or(MachineSpec::default().arch);
+    let guest = args.guests.arch.unwrap_or(MachineSpec::default().arch);
     let kernels = lab.provide(lab.open_store()?, guest, |provision| {
         Ok(if args.all {
             let builds = provision.builds().map_err(PrepareError::from)?;

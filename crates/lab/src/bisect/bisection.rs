@@ -6,8 +6,9 @@ use preemptlab_analysis::{
     bisection::{Answer, Bisected, CHANGE, Found, STEPS, TakenBack, Tested},
     meant,
 };
+use preemptlab_experiment::Overrides;
 use preemptlab_files::OutFolder;
-use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
+use preemptlab_model::{Arch, Digest, MetricName, PreemptMode, counted};
 use preemptlab_stats::{Followed, Gate, GateRule, GateVerdict, Margins, Mechanism};
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
     searched::{Searched, kernel_in},
     worst::worst,
 };
-use crate::{Blame, Budget, Error, GateRequest, Lab, Result, gate::gate, read};
+use crate::{Blame, Budget, Error, GateRequest, Lab, Result, gate, read};
 
 /// Two ends, and the question about the kernels between them.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct BisectRequest<'a> {
     pub budget: Budget,
     /// The modes in which kernels are compared.
     pub preempt: &'a [PreemptMode],
+    /// The architecture of the guests; `None` for the experiment's.
+    pub arch: Option<Arch>,
     /// The seed of the first pair of cells.
     pub seed: Option<u64>,
     /// The folder of the search.
@@ -49,8 +52,11 @@ pub struct BisectRequest<'a> {
 /// or the machine or the user ends it.
 pub fn bisect(lab: &Lab<'_>, request: &BisectRequest<'_>) -> Result<Bisected> {
     let question = question(request)?;
-    let BisectRequest { between, experiment, out, .. } = request;
-    let (searched, search, out) = Searched::open(lab, between, *experiment, *out, question)?;
+    let BisectRequest { between, experiment, arch, out, .. } = *request;
+    // A mistake in the experiment ends the command before a folder is made for the search.
+    let overrides = Overrides { arch, ..Overrides::default() };
+    let guest = gate::wanted(experiment.into(), &overrides)?.experiment.machine.arch;
+    let (searched, search, out) = Searched::open(lab, &between, guest, out, question)?;
     Bisection { lab, request, out, searched, search }.run()
 }
 
@@ -64,10 +70,12 @@ fn question(request: &BisectRequest<'_>) -> Result<String> {
         Between::Commits { config, .. } => *config,
         Between::Kernels(_) => None,
     };
-    let BisectRequest { metric, cause, margins, budget, preempt, seed, .. } = request;
+    let BisectRequest { metric, cause, margins, budget, preempt, arch, seed, .. } = request;
+    // The question of a search without it stays as it was, so that such a search goes on.
+    let arch = arch.map(|arch| format!(", arch {}", arch.platform().debian)).unwrap_or_default();
     Ok(format!(
         "experiment {experiment}, config {config:?}, metric {metric:?}, cause {cause:?}, margins \
-         {margins:?}, budget {budget:?}, preempt {preempt:?}, seed {seed:?}"
+         {margins:?}, budget {budget:?}, preempt {preempt:?}, seed {seed:?}{arch}"
     ))
 }
 
@@ -258,7 +266,7 @@ impl Bisection<'_> {
         followed: Option<&Mechanism>,
         name: &str,
     ) -> Result<Gate> {
-        let BisectRequest { experiment, metric, budget, preempt, seed, margins, .. } =
+        let BisectRequest { experiment, metric, budget, preempt, arch, seed, margins, .. } =
             self.request.clone();
         let request = GateRequest {
             base,
@@ -272,11 +280,11 @@ impl Bisection<'_> {
             },
             budget,
             preempt,
-            arch: None,
+            arch,
             seed,
             trace: true,
             out: Some(self.out.join(STEPS).join(name)),
         };
-        gate(self.lab, &request)
+        gate::gate(self.lab, &request)
     }
 }

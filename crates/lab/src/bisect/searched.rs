@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_analysis::bisection::short;
-use preemptlab_experiment::Overrides;
 use preemptlab_files::OutFolder;
 use preemptlab_model::{Arch, Digest, KernelRef};
 use preemptlab_provision::check_owner;
@@ -12,7 +11,7 @@ use super::{
     Claim, Ends, Search,
     range::{KernelRange, reversed},
 };
-use crate::{Blame, Error, Lab, OrBlame, Result, chosen, gate};
+use crate::{Blame, Error, Lab, OrBlame, PrepareError, Result, chosen};
 
 /// Two ends of a search.
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +40,11 @@ pub enum Searched {
 }
 
 impl Searched {
-    /// Opens a search in cells of an experiment's machine. Returns also its folder.
+    /// Opens a search among kernels of an architecture. Returns also its folder.
     pub fn open(
         lab: &Lab<'_>,
         between: &Between<'_>,
-        experiment: Option<&Path>,
+        guest: Arch,
         out: Option<&Path>,
         question: String,
     ) -> Result<(Self, Search, OutFolder)> {
@@ -55,8 +54,7 @@ impl Searched {
         };
         match *between {
             Between::Kernels(range) => {
-                let wanted = gate::wanted(experiment.into(), &Overrides::default())?;
-                let names = packaged(lab, range, wanted.experiment.machine.arch)?;
+                let names = packaged(lab, range, guest)?;
                 let texts: Vec<String> = names.iter().map(ToString::to_string).collect();
                 let out = folder(Digest::of_json(&(&texts, &question)));
                 let claim = Claim::new(&out)?;
@@ -71,6 +69,8 @@ impl Searched {
             Between::Commits { good, bad, repository, config } => {
                 check(repository, config, lab.allow_build_scripts)?;
                 let [good, bad] = Search::ends(repository, good, bad)?;
+                let ends = [&good, &bad].map(|end| kernel_in(repository, end, config));
+                check_sources(lab, &ends, guest)?;
                 let out = folder(Digest::of_json(&(&good, &bad, &question)));
                 let ends = Ends { good, bad, question };
                 let search = Search::open(Claim::new(&out)?, repository, ends)?;
@@ -126,6 +126,15 @@ fn check(repository: &Path, config: Option<&str>, build_scripts: bool) -> Result
         true => Ok(()),
         false => check_owner(&kernel).or_blame(Blame::User),
     }
+}
+
+/// Refuses kernels that cannot be built for guests of an architecture, before anything is written.
+fn check_sources(lab: &Lab<'_>, names: &[String], guest: Arch) -> Result<()> {
+    let kernels = names.iter().map(|name| name.parse().or_blame(Blame::User));
+    let kernels = kernels.collect::<Result<Vec<KernelRef>>>()?;
+    lab.provide(lab.open_store()?, guest, |provision| {
+        Ok(provision.check_sources(&kernels).map_err(PrepareError::from)?)
+    })
 }
 
 /// Lists the packaged kernels of a range, the oldest first.

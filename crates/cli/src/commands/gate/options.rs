@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, builder::ArgPredicate};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::Budget;
-use preemptlab_model::{Arch, PreemptMode};
+use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
-use crate::args::{Form, Format, Machines, forms, written_folder};
+use crate::args::{Form, Format, Guests, Machines, forms, written_folder};
 
 /// Decide whether a kernel is worse than another
 #[derive(Args, Debug)]
@@ -61,9 +61,8 @@ pub struct GateArgs {
     /// that both offer, or those of EXPERIMENT]
     #[arg(long = "preempt", value_name = "MODES", value_delimiter = ',')]
     pub preempt: Vec<PreemptMode>,
-    /// Guests of this architecture: amd64 or arm64
-    #[arg(long, value_name = "ARCH")]
-    pub arch: Option<Arch>,
+    #[command(flatten)]
+    pub guests: Guests,
     /// The seed of the first pair of cells
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

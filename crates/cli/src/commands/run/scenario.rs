@@ -43,7 +43,7 @@ pub fn play(
         models => models,
     };
     let under = Under { kernel: &kernel, models };
-    let loaded = load(files, options.overrides.arch)?;
+    let loaded = load(files, options.overrides.guests.arch)?;
     check_forms(&options.forms)?;
     for Form { format, file } in &options.forms {
         check_file(*format, file.as_deref(), files.len())?;
