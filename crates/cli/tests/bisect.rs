@@ -93,6 +93,26 @@ fn linux(desk: &Desk) {
     }
 }
 
+/// Nothing listens on the discard port of this machine, so that a search ends where it wants the first package.
+#[test]
+fn a_search_begins_in_a_folder_with_a_relative_path() {
+    let desk = Desk::new();
+    linux(&desk);
+    let bisect = ["bisect", "HEAD~1..HEAD", "--repo", "linux", "--arch", "amd64"];
+    let no_mirror = ["--set", "mirror=http://127.0.0.1:9/debian"];
+    for (out, folder) in [(&[][..], "runs"), (&["--out", "search"], "search")] {
+        let arguments = [&bisect[..], &no_mirror, out].concat();
+        // The second time it goes on.
+        for _ in 0..2 {
+            desk.run(&arguments).fails(4, &["127.0.0.1:9"]);
+            assert!(desk.path(folder).exists());
+        }
+    }
+    let search = fs::read(desk.path("search/bisect.json")).unwrap();
+    let search: serde_json::Value = serde_json::from_slice(&search).unwrap();
+    assert!(search["ends"]["question"].as_str().unwrap().ends_with(", arch amd64"), "{search}");
+}
+
 /// The experiment, the repository and the configuration are read before a folder is made for the search.
 #[test]
 fn an_architecture_is_refused_in_the_words_of_gate() {

@@ -133,7 +133,9 @@ impl Git {
         };
         let mut command = Command::new("git");
         command.arg("-C").arg(&self.folder).args(["--no-optional-locks", "--literal-pathspecs"]);
-        command.arg(assigned("--git-dir=", &self.gitdir));
+        // git looks for it from the folder that it works in, which may have a relative path.
+        let gitdir = if self.work_tree { &*self.gitdir } else { Path::new(".") };
+        command.arg(assigned("--git-dir=", gitdir));
         if self.work_tree {
             command.arg(assigned("--work-tree=", &self.folder)).args(["-c", "core.bare=false"]);
         }
