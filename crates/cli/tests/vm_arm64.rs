@@ -1,11 +1,14 @@
 //! Guests of arm64: they boot, execute cells, say the same again, and tell what their kernels did.
 
 mod common;
+#[path = "common/source.rs"]
+mod source;
 
-use std::fs;
+use std::{fs, path::Path, sync::LazyLock};
 
 use common::{Desk, Finished};
 use serde_json::Value;
+use source::{Change, HOT, Source};
 
 /// The generic kernel has one mode, the newer one another one, and neither can be changed.
 const EXPERIMENT: &str = "format = 1\nname = \"arm64\"\n[factors]\n\
@@ -115,6 +118,84 @@ fn a_kernel_from_source_has_several_models() {
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/driver-demo.toml");
     let kernel = ["--kernel", "source:6.12,config=lab", "--preempt", "none,full"];
     run(&[&["run", scenario, "--arch", "arm64"], &kernel[..]].concat()).succeeds();
+}
+
+/// Debian's source, in whose working tree no change is left.
+static SOURCE: LazyLock<Source> =
+    LazyLock::new(|| Source::open(Path::new(env!("CARGO_TARGET_TMPDIR"))));
+
+/// Its cells are short.
+const OF_SOURCE: &str = "format = 1\nname = \"tree\"\n[factors]\nkernel = [\"tree:LINUX\"]\npreempt = [\"full\"]\n\
+     [machine]\narch = \"arm64\"\nmodules = [MODULES]\n[replicates]\ncount = 1\n\
+     [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"250ms\"\n";
+
+#[test]
+#[ignore = "builds a kernel: a part of make nightly"]
+fn a_tree_is_built_and_built_again_for_arm64() {
+    let desk = Desk::new();
+    let finished =
+        |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
+    let linux = SOURCE.path();
+    let run = |modules: &str, out: &str| {
+        let text = OF_SOURCE.replace("LINUX", linux.to_str().unwrap());
+        desk.write("tree.toml", &text.replace("MODULES", modules));
+        finished(&["run", "tree.toml", "--out", out]).succeeds();
+        let read = |file: &str| {
+            serde_json::from_slice(&fs::read(desk.path(out).join(file)).unwrap()).unwrap()
+        };
+        let recording: Value = read("recording.json");
+        let kernel = &recording["kernels"][0];
+        assert!(kernel["source"]["compiler"].as_str().unwrap().contains("aarch64-linux-gnu-gcc"));
+        kernel["image_sha256"].as_str().unwrap().to_owned()
+    };
+    let core = linux.join("kernel/sched/core.c");
+    let text = SOURCE.text("kernel/sched/core.c");
+    fs::write(&core, &text).unwrap();
+    let first = run("", "first");
+    finished(&["verify", "first"]).succeeds().says(&["1 same, 0 different"]);
+
+    // A module of preemptlab's own is built for it. It holds the kernel non-preemptible for 5 ms at most.
+    assert_eq!(run("\"preemptlab_hold\"", "held"), first);
+    let json = finished(&["compare", "held", "--format", "json"]).succeeds().stdout.clone();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let metrics = json["groups"][0]["configurations"][0]["metrics"].as_array().unwrap();
+    let max = metrics.iter().find(|metric| metric["name"] == "wakeup.fifo.max").unwrap();
+    let max_us = max["median"].as_f64().unwrap();
+    assert!((4_000.0..6_000.0).contains(&max_us), "{max_us} us");
+
+    fs::write(&core, format!("{text}\nconst char preemptlab_marker[] = \"marked\";\n")).unwrap();
+    let second = run("", "second");
+    fs::write(&core, &text).unwrap();
+    assert_ne!(second, first);
+}
+
+#[test]
+#[ignore = "builds some five kernels: a part of make nightly"]
+fn the_commit_that_made_kernels_of_arm64_slower_is_found() {
+    let desk = Desk::new();
+    let unused = |path, name: &str| Change::Unused { path, name: name.to_owned() };
+    let mut commits = vec![SOURCE.base()];
+    for (subject, change) in [
+        ("a function", unused("fs/pipe.c", "made_1")),
+        ("a slower write()", Change::Delayed { at: HOT[2], ns: 200 }),
+        ("another function", unused("kernel/fork.c", "made_3")),
+    ] {
+        let parent = commits.last().unwrap();
+        commits.push(SOURCE.commit("made-for-arm64", parent, subject, &change));
+    }
+    let of_amd64 = OF_SOURCE
+        .replace("arch = \"arm64\"\nmodules = [MODULES]\n", "")
+        .replace("count = 1", "count = 6");
+    desk.write("small.toml", &of_amd64);
+    let range = format!("{}..{}", commits[0], commits[3]);
+    let repository = SOURCE.path().to_str().unwrap();
+    let bisect = ["bisect", &range, "small.toml", "--repo", repository, "--arch", "arm64"];
+    let further = ["--metric", "throughput", "--format", "json"];
+    let found = desk.lasting_command(&[&bisect[..], &further].concat()).output().unwrap();
+    let found = Finished::new(found).succeeds().stdout.clone();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["commit"]["id"], commits[2]);
+    assert_eq!(found["cure"]["revert"], "cures");
 }
 
 #[test]

@@ -80,6 +80,11 @@ impl Source {
         self.git(&["rev-parse", BASE], "")
     }
 
+    /// Returns the text of a file as Debian has it.
+    pub fn text(&self, path: &str) -> String {
+        self.git_raw(&["show", &format!("{BASE}:{path}")], "")
+    }
+
     /// Returns the repository's path.
     pub fn path(&self) -> &Path {
         &self.repository
@@ -197,6 +202,9 @@ pub enum Change {
     /// Each call of a function takes `ns` longer: a loop of two instructions, which takes 1.01 ns a
     /// turn with the prices of `amd-epyc`.
     Slower { at: Hot, ns: u64 },
+    /// Each call of a function takes at least `ns` longer, on every architecture: the kernel's own delay looks at the
+    /// clock until then.
+    Delayed { at: Hot, ns: u64 },
     /// One of `every` calls keeps preemption off for `ns`.
     Section { at: Hot, ns: u64, every: u32 },
     /// Functions and data lie elsewhere. The seed says where.
@@ -213,6 +221,10 @@ pub enum Change {
     Repaired,
 }
 
+/// Headers that changes include: of x86's clock, and of delays on every architecture.
+const CLOCK: &str = "#include <asm/msr.h>\n#include <asm/tsc.h>\n";
+const DELAY: &str = "#include <linux/delay.h>\n";
+
 /// Files of commits that do not build or boot, and the code at their ends.
 const BROKEN: (&str, &str) = ("kernel/sched/core.c", "\nint odd(void) { return nothing; }\n");
 const PANICS: (&str, &str) =
@@ -222,13 +234,13 @@ const HANGS: (&str, &str) = ("kernel/ksysfs.c", initcall!("for (;;) cpu_relax();
 impl Change {
     /// Returns the changed files: paths and texts.
     fn files(&self, read: &dyn Fn(&str) -> String) -> Vec<(&'static str, String)> {
-        let in_function = |at: &Hot, code: &str| {
+        let in_function = |at: &Hot, code: &str, includes: &str| {
             let text = read(at.path);
             let start = text.find(at.start).unwrap_or_else(|| panic!("no {}", at.function));
             let place = start + text[start..].find(at.before).expect("the statement");
             let (head, tail) = text.split_at(place);
             let text = format!("{head}{code}{tail}");
-            vec![(at.path, with(&text, "#include <asm/msr.h>\n#include <asm/tsc.h>\n"))]
+            vec![(at.path, with(&text, includes))]
         };
         match self {
             Self::Slower { at, ns } => in_function(
@@ -237,7 +249,9 @@ impl Change {
                     "\t{{\n\t\tunsigned long left = {ns};\n\t\tasm volatile(\"1: dec %0\\n\\tjnz 1b\" : \
                      \"+r\" (left) : : \"cc\");\n\t}}\n"
                 ),
+                CLOCK,
             ),
+            Self::Delayed { at, ns } => in_function(at, &format!("\tndelay({ns});\n"), DELAY),
             Self::Section { at, ns, every } => in_function(
                 at,
                 &format!(
@@ -245,6 +259,7 @@ impl Change {
                      end = rdtsc() + {ns}ULL * tsc_khz / 1000000;\n\t\t\tpreempt_disable();\n\t\t\twhile \
                      (rdtsc() < end)\n\t\t\t\tbarrier();\n\t\t\tpreempt_enable();\n\t\t}}\n\t}}\n"
                 ),
+                CLOCK,
             ),
             Self::Layout { seed } => {
                 let moved = MOVED.iter().enumerate().map(|(at, path)| {
