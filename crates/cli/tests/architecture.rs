@@ -531,19 +531,13 @@ fn make_nightly_executes_the_tests_that_say_so() {
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
     let list = makefile.lines().find_map(|line| line.strip_prefix("NIGHTLY_TESTS = ")).unwrap();
     let executed: BTreeSet<String> = list.split(' ').map(str::to_owned).collect();
-    let mut nightly = BTreeSet::new();
-    for program in fs::read_dir(root().join("crates")).unwrap() {
-        let Ok(tests) = fs::read_dir(program.unwrap().path().join("tests")) else { continue };
-        for path in tests.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
-            let text = fs::read_to_string(&path).unwrap();
-            let of_nightly = |line: &str| {
-                line.starts_with("#[ignore") && line.contains("a part of make nightly")
-            };
-            if text.lines().map(str::trim).any(of_nightly) {
-                nightly.insert(path.file_stem().unwrap().to_str().unwrap().to_owned());
-            }
-        }
-    }
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let is_ignored =
+        |line: &str| line.trim().starts_with("#[ignore") && line.contains("a part of make nightly");
+    files.retain(|path| fs::read_to_string(path).unwrap().lines().any(is_ignored));
+    let name = |path: &PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let nightly: BTreeSet<String> = files.iter().map(name).collect();
     assert_eq!(nightly, executed, "the Makefile's NIGHTLY_TESTS");
 }
 

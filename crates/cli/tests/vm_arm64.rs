@@ -6,7 +6,7 @@ mod source;
 
 use std::{fs, path::Path, sync::LazyLock};
 
-use common::{Desk, Finished};
+use common::{Desk, Finished, median};
 use serde_json::Value;
 use source::{Change, HOT, Source};
 
@@ -158,9 +158,7 @@ fn a_tree_is_built_and_built_again_for_arm64() {
     assert_eq!(run("\"preemptlab_hold\"", "held"), first);
     let json = finished(&["compare", "held", "--format", "json"]).succeeds().stdout.clone();
     let json: Value = serde_json::from_str(&json).unwrap();
-    let metrics = json["groups"][0]["configurations"][0]["metrics"].as_array().unwrap();
-    let max = metrics.iter().find(|metric| metric["name"] == "wakeup.fifo.max").unwrap();
-    let max_us = max["median"].as_f64().unwrap();
+    let max_us = median(&json["groups"][0]["configurations"][0], "wakeup.fifo.max");
     assert!((4_000.0..6_000.0).contains(&max_us), "{max_us} us");
 
     fs::write(&core, format!("{text}\nconst char preemptlab_marker[] = \"marked\";\n")).unwrap();

@@ -5,7 +5,7 @@ mod inherited;
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
-use common::{Desk, Finished};
+use common::{Desk, Finished, median};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, FailureCause, Outcome};
 use serde_json::Value;
@@ -93,12 +93,7 @@ fn the_fair_probe_has_the_slack_of_a_login() {
         each(&document["groups"]).iter().flat_map(|group| each(&group["configurations"])).collect();
     assert_eq!(configurations.len(), 4);
     for configuration in configurations {
-        let median = |name: &str| {
-            let metrics = each(&configuration["metrics"]);
-            metrics.iter().find(|metric| metric["name"] == name).unwrap()["median"]
-                .as_f64()
-                .unwrap()
-        };
+        let median = |metric: &str| median(&configuration, metric);
         // A fair timer expires early where another timer of its CPU expires within its slack. The periods are multiples
         // of each other, so half of a CPU's fair timers may always do so, but not 99 %.
         let later_us = median("wakeup.other.p99") - median("wakeup.fifo.p50");

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use common::{Desk, Finished};
+use common::{Desk, Finished, median};
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -65,13 +65,9 @@ fn cyclicdeadline_has_the_timeline_of_its_worst_wakeup_and_a_bound() {
 
     let compared = run(&desk, &["compare", "run", "--all", "--format", "json"]);
     let comparison: Value = serde_json::from_str(&compared.succeeds().stdout).unwrap();
-    let summaries = &comparison["groups"][0]["configurations"][0]["metrics"];
-    let summary = |name: &str| {
-        let found = summaries.as_array().unwrap().iter().find(|it| it["name"] == name);
-        found.unwrap_or_else(|| panic!("{summaries}"))["median"].as_f64().unwrap()
-    };
-    assert_eq!(summary("latency.worst") * 1e3, number(&bound["max_ns"]) as f64);
-    let own_us = summary("max");
+    let configuration = &comparison["groups"][0]["configurations"][0];
+    assert_eq!(median(configuration, "latency.worst") * 1e3, number(&bound["max_ns"]) as f64);
+    let own_us = median(configuration, "max");
     assert!((worst_ns as f64 / 1e3 - own_us).abs() < 10.0, "{own_us} us, {worst_ns} ns");
 }
 

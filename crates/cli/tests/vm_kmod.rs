@@ -7,7 +7,7 @@ mod common;
 
 use std::{fs, path::Path, process::Command};
 
-use common::{Desk, Finished, lasting_store, tree};
+use common::{Desk, Finished, lasting_store, median, tree};
 
 const HOLD: &str = r#"format = 1
 name = "hold"
@@ -58,9 +58,7 @@ fn holds_show_and_their_module_is_the_same_in_another_store() {
     run(&desk, "store", &["run", "hold.toml", "--out", "a"]).succeeds();
     let json = run(&desk, "store", &["compare", "a", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.succeeds().stdout).unwrap();
-    let metrics = &json["groups"][0]["configurations"][0]["metrics"];
-    let max = metrics.as_array().unwrap().iter().find(|m| m["name"] == "wakeup.fifo.max").unwrap();
-    let max_us = max["median"].as_f64().unwrap();
+    let max_us = median(&json["groups"][0]["configurations"][0], "wakeup.fifo.max");
     // Without the module it is some 300 us. A probe that wakes every ms meets the first one of the
     // longest holds, 5 ms, wherever that begins.
     assert!((4_000.0..6_000.0).contains(&max_us), "{max_us} us");

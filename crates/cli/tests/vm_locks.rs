@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{Desk, Finished};
+use common::{Desk, Finished, median};
 use serde_json::Value;
 
 /// Runs `studies/smp` once on so many CPUs, with the prices of `server-x86`, and returns the metrics.
@@ -29,12 +29,8 @@ fn measure(desk: &Desk, cpus: u32, caches: bool) -> impl Fn(&str) -> f64 + use<>
     finished(&["run", &file, "--out", &name]).succeeds();
     let compared = finished(&["compare", &name, "--format", "json"]);
     let document: Value = serde_json::from_str(&compared.succeeds().stdout).unwrap();
-    let metrics = document["groups"][0]["configurations"][0]["metrics"].clone();
-    move |wanted| {
-        let metrics = metrics.as_array().unwrap();
-        let metric = metrics.iter().find(|metric| metric["name"] == wanted);
-        metric.unwrap_or_else(|| panic!("{wanted}: {metrics:?}"))["median"].as_f64().unwrap()
-    }
+    let configuration = document["groups"][0]["configurations"][0].clone();
+    move |metric| median(&configuration, metric)
 }
 
 /// No lock lets its threads do more than each does alone, and no two are inside at a time. Where lines

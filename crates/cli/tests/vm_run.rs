@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Desk, Finished, tree};
+use common::{Desk, Finished, median, tree};
 
 /// Two kernels, one of which lacks a mode; cells of a quarter of a virtual second.
 const SMALL: &str = r#"format = 1
@@ -82,11 +82,7 @@ fn the_same_inputs_give_the_same_bytes() {
     let mut configurations = 0;
     for configuration in completed {
         configurations += 1;
-        let metrics = configuration["metrics"].as_array().unwrap();
-        let median = |name: &str| {
-            let metric = metrics.iter().find(|metric| metric["name"] == name).expect(name);
-            metric["median"].as_f64().unwrap()
-        };
+        let median = |metric: &str| median(configuration, metric);
         let (worst, p99_9) = (median("latency.worst"), median("latency.p99.9"));
         assert!(worst >= median("latency.p99.999") && median("latency.p99.999") >= p99_9);
         assert!(worst >= median("wakeup.fifo.max"), "{configuration}");

@@ -7,7 +7,7 @@ mod source;
 
 use std::{fs, path::Path};
 
-use common::{Desk, Finished};
+use common::{Desk, Finished, median};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::{Digest, KernelSource};
 
@@ -76,9 +76,7 @@ fn a_tree_is_built_and_built_again_and_never_written_to() {
     assert_eq!(image, first);
     let json = desk.run(&["compare", "held", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.succeeds().stdout).unwrap();
-    let metrics = json["groups"][0]["configurations"][0]["metrics"].as_array().unwrap();
-    let max = metrics.iter().find(|metric| metric["name"] == "wakeup.fifo.max").unwrap();
-    let max_us = max["median"].as_f64().unwrap();
+    let max_us = median(&json["groups"][0]["configurations"][0], "wakeup.fifo.max");
     assert!((4_000.0..6_000.0).contains(&max_us), "{max_us} us");
 
     let core = tree.join(CORE);

@@ -8,6 +8,7 @@ use std::{
     process::{Command, Output},
 };
 
+use serde_json::Value;
 use snapbox::{Data, assert_data_eq};
 
 /// A folder for one test, and the commands in it.
@@ -186,6 +187,14 @@ impl Finished {
         assert_eq!(self.code, 0, "{}{}", self.stdout, self.stderr);
         self
     }
+}
+
+/// Returns the median of a metric of a configuration, as `compare --format json` has it.
+#[track_caller]
+pub fn median(configuration: &Value, metric: &str) -> f64 {
+    let metrics = configuration["metrics"].as_array().unwrap();
+    let found = metrics.iter().find(|summary| summary["name"] == metric);
+    found.unwrap_or_else(|| panic!("no {metric} in {configuration}"))["median"].as_f64().unwrap()
 }
 
 /// Returns every file under a folder with its content, by relative path.
