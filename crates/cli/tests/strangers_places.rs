@@ -225,7 +225,7 @@ fn part(desk: &Desk) {
 
 fn repository(desk: &Desk) {
     let folder = desk.path("repo");
-    fs::create_dir(&folder).unwrap();
+    fs::create_dir_all(folder.join("arch/x86")).unwrap();
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
             .arg("-C")
@@ -237,8 +237,13 @@ fn repository(desk: &Desk) {
             .unwrap();
         assert!(output.status.success(), "{output:?}");
     };
+    desk.write("repo/Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 9\n");
+    for empty in ["repo/Kconfig", "repo/arch/x86/Makefile"] {
+        desk.write(empty, "");
+    }
     git(&["init", "--quiet", "--initial-branch=main"]);
-    git(&["commit", "--quiet", "--allow-empty", "-m", "one"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "one"]);
     git(&["commit", "--quiet", "--allow-empty", "-m", "two"]);
 }
 
