@@ -225,7 +225,9 @@ fn part(desk: &Desk) {
 
 fn repository(desk: &Desk) {
     let folder = desk.path("repo");
-    fs::create_dir_all(folder.join("arch/x86")).unwrap();
+    for part in ["arch/x86", "kernel/sched"] {
+        fs::create_dir_all(folder.join(part)).unwrap();
+    }
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
             .arg("-C")
@@ -238,7 +240,7 @@ fn repository(desk: &Desk) {
         assert!(output.status.success(), "{output:?}");
     };
     desk.write("repo/Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 9\n");
-    for empty in ["repo/Kconfig", "repo/arch/x86/Makefile"] {
+    for empty in ["repo/Kconfig", "repo/arch/x86/Makefile", "repo/kernel/sched/core.c"] {
         desk.write(empty, "");
     }
     git(&["init", "--quiet", "--initial-branch=main"]);
