@@ -20,7 +20,8 @@ pub struct Config {
     pub limits: Limits,
 }
 
-/// Longest times to wait for QEMU, in host time.
+/// Longest times to wait for QEMU, in host time. In virtual time, the time of a busy host in which QEMU has no
+/// CPU does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Time of a boot, from the start of QEMU to the saved snapshot.

@@ -13,6 +13,7 @@ mod cell;
 mod config;
 mod end;
 mod guest;
+mod limit;
 mod output;
 mod plugin;
 mod process;

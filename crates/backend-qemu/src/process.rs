@@ -8,6 +8,7 @@ use std::{
         unix::process::CommandExt,
     },
     process::{Child, Command, ExitStatus},
+    time::Duration,
 };
 
 use preemptlab_protocol::frame::PAYLOAD_BYTES_MAX;
@@ -78,6 +79,23 @@ impl Process {
         }
     }
 
+    /// Returns the time that the process's threads have had a CPU of the host, as far as the host tells
+    /// it (clock_getcpuclockid(3)).
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+        let mut clock = 0;
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: both calls write one value each, into places that outlive them.
+        let failed = unsafe {
+            libc::clock_getcpuclockid(self.pid.as_raw_nonzero().get(), &raw mut clock) != 0
+                || libc::clock_gettime(clock, &raw mut time) != 0
+        };
+        if failed {
+            return None;
+        }
+        let seconds = u64::try_from(time.tv_sec).ok()?;
+        Some(Duration::new(seconds, u32::try_from(time.tv_nsec).ok()?))
+    }
+
     /// Lifts the bound on the size of the process's files, for the snapshot.
     pub(crate) fn allow_large_files(&self) -> io::Result<()> {
         prlimit(Some(self.pid), Resource::Fsize, getrlimit(Resource::Fsize))?;
@@ -141,4 +159,28 @@ fn confine(parent: Pid, inherited: &[RawFd]) -> io::Result<()> {
         fcntl_setfd(unsafe { BorrowedFd::borrow_raw(*fd) }, FdFlags::empty())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_process_tells_the_time_that_it_has_had_a_cpu() {
+        let spawn = |script: &str| {
+            let (_, channel) = std::os::unix::net::UnixStream::pair().unwrap();
+            let arguments = ["-c".into(), script.into()];
+            Process::spawn(&"sh".into(), &arguments, &[], channel.into(), &[]).unwrap()
+        };
+        let busy = spawn("while :; do :; done");
+        let asleep = spawn("exec sleep 1000");
+        let patience = Instant::now() + Duration::from_secs(600);
+        while busy.cpu_time().unwrap() < Duration::from_millis(300) {
+            assert!(Instant::now() < patience);
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert!(asleep.cpu_time().unwrap() < Duration::from_millis(300));
+    }
 }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     args::ENVIRONMENT,
     end::{self, End},
+    limit::Limit,
     process::Process,
     qmp::{Event, Message, Qmp, QmpError},
     turnstile::Turnstile,
@@ -43,8 +44,10 @@ const CANCEL_POLL: Duration = Duration::from_millis(100);
 pub(crate) enum Halt {
     /// The run was cancelled.
     Cancelled,
-    /// The time is up.
+    /// The time of the whole guest is up.
     WallLimit,
+    /// The time of a wait within it is up.
+    Waited,
     /// QEMU has ended.
     Ended,
     /// The guest's watchdog has expired, and the machine stands still.
@@ -74,8 +77,9 @@ pub(crate) struct Qemu<'a> {
     qmp: Qmp,
     /// Turnstile, in virtual time only.
     turnstile: Option<Turnstile>,
-    wall: Duration,
-    deadline: Instant,
+    limit: Limit,
+    /// End of a shorter wait, if there is one.
+    wait_ends: Option<Instant>,
     /// Reason why QEMU is about to end, as far as it has reported one.
     shutdown: Option<String>,
     cancel: &'a Cancel,
@@ -114,9 +118,9 @@ impl<'a> Qemu<'a> {
         let process = Process::spawn(program, &arguments, &environment, theirs.into(), &inherited)
             .map_err(unable)?;
         let qmp = Qmp::new(ours).map_err(unable)?;
-        let deadline = Instant::now() + wall;
-        let shutdown = None;
-        let mut qemu = Self { process, qmp, turnstile, wall, deadline, shutdown, cancel };
+        let limit = Limit::new(wall);
+        let (wait_ends, shutdown) = (None, None);
+        let mut qemu = Self { process, qmp, turnstile, limit, wait_ends, shutdown, cancel };
         let trouble = match qemu.receive() {
             Ok(Message::Greeting { .. }) => return Ok(qemu),
             Ok(message) => QmpError::Unexpected(Box::new(message)).to_string(),
@@ -198,12 +202,11 @@ impl<'a> Qemu<'a> {
     ///
     /// The halt that ended the wait early.
     pub(crate) fn run_for(&mut self, time: Duration) -> Result<(), Halt> {
-        let deadline = self.deadline;
-        self.deadline = deadline.min(Instant::now() + time);
+        self.wait_ends = Some(Instant::now() + time);
         let followed = self.follow();
-        self.deadline = deadline;
+        self.wait_ends = None;
         match followed {
-            Err(Halt::WallLimit) if Instant::now() < deadline => Ok(()),
+            Err(Halt::Waited) => Ok(()),
             Err(halt) => Err(halt),
             Ok(never) => match never {},
         }
@@ -216,22 +219,21 @@ impl<'a> Qemu<'a> {
 
     /// Follows the events of the guest.
     fn follow(&mut self) -> Result<Infallible, Halt> {
-        let deadline = self.deadline;
         let mut expired = false;
         loop {
             let event = match self.event() {
-                Err(Halt::WallLimit) if expired => return Err(Halt::Hung),
+                Err(Halt::Waited) if expired => return Err(Halt::Hung),
                 event => event?,
             };
             match event.event.as_str() {
                 "WATCHDOG" => {
                     expired = true;
-                    self.deadline = self.deadline.min(Instant::now() + STOP_WALL);
+                    self.wait_ends = Some(Instant::now() + STOP_WALL);
                 }
                 // The machine stands still only now.
                 "STOP" if expired => {
-                    // The next step, such as saving the machine, has its earlier deadline.
-                    self.deadline = deadline;
+                    // The next step, such as saving the machine, may take longer.
+                    self.wait_ends = None;
                     return Err(Halt::Watchdog);
                 }
                 // Nothing else stops a machine that is emulated.
@@ -278,9 +280,17 @@ impl<'a> Qemu<'a> {
             if self.cancel.is_cancelled() {
                 return Err(Halt::Cancelled);
             }
-            let left = self.deadline.saturating_duration_since(Instant::now());
+            // In host time the guest sleeps, too, and a QEMU that does little may be a guest that hangs.
+            let of_cpu = self.turnstile.is_some().then_some(&self.process);
+            let mut left = self.limit.left(|| of_cpu.and_then(Process::cpu_time));
             if left.is_zero() {
                 return Err(Halt::WallLimit);
+            }
+            if let Some(end) = self.wait_ends {
+                left = left.min(end.saturating_duration_since(Instant::now()));
+                if left.is_zero() {
+                    return Err(Halt::Waited);
+                }
             }
             if let Some(message) = self.qmp.message()? {
                 return Ok(message);
@@ -317,12 +327,13 @@ impl<'a> Qemu<'a> {
 
     /// Kills QEMU if it still runs, and says how it came to its end.
     pub(crate) fn conclude(self, halt: Halt) -> Result<End, Stop> {
-        let Self { process, shutdown, wall, .. } = self;
+        let Self { process, shutdown, limit, .. } = self;
         let (status, stderr) =
             process.end().map_err(|error| host(format!("QEMU cannot be waited for: {error}")))?;
         match halt {
             Halt::Cancelled => Err(Stop::Cancelled),
-            Halt::WallLimit => Ok(End::WallLimit(wall)),
+            // No step that calls this waits for less.
+            Halt::WallLimit | Halt::Waited => Ok(End::WallLimit(limit.time())),
             Halt::Watchdog => Ok(End::Watchdog),
             Halt::Hung => Ok(End::Hung),
             Halt::NoTurnstile => Err(host(NO_TURNSTILE)),

@@ -36,7 +36,7 @@ pub use repeated::{WriteError, Written, write_repeated};
 pub use seed::{from_seed, is_seed_of};
 
 /// A boot or a cell that takes longer than this of host time is stuck: an honest one takes some
-/// ten seconds, and a machine may be very busy.
+/// ten seconds to ten minutes.
 const LIMITS: Limits =
     Limits { boot_wall: Duration::from_secs(600), cell_wall: Duration::from_secs(3600) };
 
