@@ -121,10 +121,6 @@ pub unsafe extern "C" fn qemu_plugin_install(
         return 1;
     };
     match ask(&arguments) {
-        Ok(asked) if !processor.has_caches() && asked.caches.is_some() => {
-            complain("only x86_64 guests have caches");
-            1
-        }
         Ok(asked) => {
             let machine = Machine { processor, has_several_cpus };
             // SAFETY: nothing else runs yet.
@@ -204,9 +200,10 @@ fn start(asked: Asked, machine: Machine) -> Result<Running, String> {
     });
     let classifier = || Ok::<_, String>(Classifier::new(processor, guest(processor.registers())?));
     let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, classifier()?)));
-    let memory = asked
-        .caches
-        .map(|sizes| Memory::new(Caches::new(sizes, asked.groups), guest(processor.registers())?));
+    let memory = asked.caches.map(|sizes| {
+        let caches = Caches::new(sizes, asked.groups, processor.spaces());
+        Memory::new(processor, caches, guest(processor.registers())?)
+    });
     let counter = asked.counts.map(|out| Ok::<_, String>(Counter::new(classifier()?, out)));
     let (tracer, counter) = (tracer.transpose()?, counter.transpose()?);
     let (meter, memory) = (meter.transpose()?, memory.transpose()?);

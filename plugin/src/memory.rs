@@ -8,7 +8,7 @@ use std::{
 use preemptlab_protocol::{caches::LINE_BYTES, trace::Register};
 
 use crate::{
-    arch::memory::{Remaps, Use, uses},
+    arch::{Processor, Reach, Remaps, Use},
     caches::{
         Access as CacheAccess, Caches,
         recent::{FETCHED, READ, WRITTEN},
@@ -43,6 +43,7 @@ pub struct Calls {
 
 /// The caches of the machine that a guest takes for its own.
 pub struct Memory {
+    processor: &'static dyn Processor,
     caches: Caches,
     scoreboard: Scoreboard,
     guest: Guest,
@@ -56,13 +57,17 @@ impl Memory {
     /// # Errors
     ///
     /// Says what this QEMU lacks.
-    pub fn new(caches: Caches, guest: Guest) -> Result<Self, String> {
+    pub fn new(
+        processor: &'static dyn Processor,
+        caches: Caches,
+        guest: Guest,
+    ) -> Result<Self, String> {
         let current_cpu = symbol(c"current_cpu")?.cast();
         // SAFETY: the function has this type (include/hw/core/cpu.h).
         let page_of = unsafe {
             std::mem::transmute::<*mut c_void, PageOf>(symbol(c"cpu_get_phys_page_debug")?)
         };
-        Ok(Self { caches, scoreboard: Scoreboard::new(), guest, current_cpu, page_of })
+        Ok(Self { processor, caches, scoreboard: Scoreboard::new(), guest, current_cpu, page_of })
     }
 
     /// Asks for the calls of a block.
@@ -81,8 +86,9 @@ impl Memory {
             })
             .collect();
         let texts = bytes.iter().zip(&places).map(|(bytes, (_, len))| &bytes[..*len]);
+        let texts: Vec<&[u8]> = texts.collect();
         for (index, (Use { remaps, is_chained }, (address, _))) in
-            uses(texts).into_iter().zip(&places).enumerate()
+            self.processor.uses(&texts).into_iter().zip(&places).enumerate()
         {
             block.on_memory(
                 index,
@@ -91,7 +97,12 @@ impl Memory {
                 Place { address: *address, left: left[index], is_chained }.pack(),
             );
             if let Some(remaps) = remaps {
-                block.on_execution(index, calls.remaps, Access::Read, pack(remaps));
+                block.on_execution(
+                    index,
+                    calls.remaps,
+                    Access::Read,
+                    pack(remaps, self.processor.registers()),
+                );
             }
         }
         // SAFETY: a block is translated where a CPU is about to execute it.
@@ -144,13 +155,12 @@ impl Memory {
 
     /// Takes note of an instruction that changes what addresses mean.
     pub fn remaps(&mut self, how: u64) {
-        match usize::try_from(how) {
-            Ok(register) if register < Register::X86_64.len() => {
-                let value = self.guest.register(Register::X86_64[register]);
-                self.caches.switch(value & 0xf_ffff_ffff_f000);
-            }
-            _ if how == ALL => self.caches.clear_translations(),
-            _ => Caches::forget_addresses(),
+        match unpack(how, self.processor.registers()) {
+            Some(Remaps::Space(register)) => self.caches.switch(self.guest.register(register)),
+            Some(Remaps::Emptied(register)) => self.caches.empty(self.guest.register(register)),
+            Some(Remaps::All(reach)) => self.caches.clear_translations(reach),
+            Some(Remaps::Pages(reach)) => self.caches.forget_addresses(reach),
+            None => {}
         }
     }
 
@@ -176,14 +186,33 @@ pub fn is_recent(address: u64, is_write: bool) -> bool {
     recent.has(address / u64::from(LINE_BYTES))
 }
 
-/// The number of [`Remaps::All`], behind those of registers.
-const ALL: u64 = Register::X86_64.len() as u64;
+/// The number of kinds of [`Remaps`].
+const KINDS: u64 = 4;
 
-fn pack(remaps: Remaps) -> u64 {
-    match remaps {
-        Remaps::Space(register) => register as u64,
-        Remaps::All => ALL,
-        Remaps::Pages => ALL + 1,
+/// Makes a number of a change, for a callback.
+fn pack(remaps: Remaps, registers: &[Register]) -> u64 {
+    let number = |of: Register| {
+        let number = registers.iter().position(|register| *register == of);
+        number.unwrap_or(registers.len()) as u64
+    };
+    let (kind, of) = match remaps {
+        Remaps::Space(register) => (0, number(register)),
+        Remaps::Emptied(register) => (1, number(register)),
+        Remaps::All(reach) => (2, (reach == Reach::All).into()),
+        Remaps::Pages(reach) => (3, (reach == Reach::All).into()),
+    };
+    of * KINDS + kind
+}
+
+fn unpack(packed: u64, registers: &[Register]) -> Option<Remaps> {
+    let of = packed / KINDS;
+    let register = || usize::try_from(of).ok().and_then(|number| registers.get(number).copied());
+    let reach = if of == 0 { Reach::Own } else { Reach::All };
+    match packed % KINDS {
+        0 => register().map(Remaps::Space),
+        1 => register().map(Remaps::Emptied),
+        2 => Some(Remaps::All(reach)),
+        _ => Some(Remaps::Pages(reach)),
     }
 }
 
@@ -221,6 +250,18 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_keeps_what_it_is() {
+        let both = [Reach::Own, Reach::All];
+        for registers in [&Register::X86_64[..], &Register::ARM64] {
+            let of = registers.iter().flat_map(|of| [Remaps::Space(*of), Remaps::Emptied(*of)]);
+            let of = of.chain(both.map(Remaps::All)).chain(both.map(Remaps::Pages));
+            for remaps in of {
+                assert_eq!(unpack(pack(remaps, registers), registers), Some(remaps));
+            }
+        }
+    }
 
     #[test]
     fn a_place_keeps_its_address_and_its_rest() {

@@ -76,14 +76,12 @@ fn the_demonstration_holds_on_arm64() {
     check(&Finished::new(desk.lasting_command(&arguments).output().unwrap()), &models);
 }
 
-/// Those of page-zeroing expect the time that amd64 takes to zero pages.
 #[test]
 #[ignore = "takes long: a part of make nightly"]
 fn the_suite_holds_on_arm64() {
     let desk = Desk::new();
     let paths: Vec<String> = shipped();
-    let paths = paths.iter().map(String::as_str).filter(|path| !path.contains("page-zeroing"));
-    let paths: Vec<&str> = paths.collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     let play = |kernel: &str, models: &[&str]| {
         let models_option = models.join(",");
         let options = ["--arch", "arm64", "--kernel", kernel, "--preempt", &models_option];

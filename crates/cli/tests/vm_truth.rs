@@ -286,6 +286,13 @@ fn every_hold_of_arm64_is_found_and_blamed_on_two_cpus() {
     check_of_arm64("debian:6.12-rt", "full", 2, "server-arm64");
 }
 
+#[test]
+#[ignore = "takes long: a part of make nightly"]
+fn every_hold_of_arm64_is_found_and_blamed_where_caches_are_modelled() {
+    let machine = "arch = \"arm64\"\ncost = \"server-arm64\"\ncaches = true";
+    check_at_cost("debian:6.12-rt", &["full"], 2, machine);
+}
+
 fn check(kernel: &str, modes: &[&str], cpus: u32) {
     check_at_cost(kernel, modes, cpus, "cost = \"instructions\"");
 }

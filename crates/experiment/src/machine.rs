@@ -160,11 +160,6 @@ impl MachineSpec {
             let needle = if text.contains("cost") { "cost" } else { "arch" };
             return refuse(needle, &message, help);
         }
-        let guest = self.arch.platform();
-        if self.caches && !guest.has_caches {
-            let message = format!("caches of {} are not modelled", guest.debian);
-            return refuse("caches", &message, "leave `caches` out");
-        }
         let profile = prices.profile();
         for (key, is_asked, is_there, part, needs) in [
             (
@@ -299,9 +294,11 @@ mod tests {
         let (line, said) = checked("cost = \"instructions\"\ncaches = true").unwrap_err();
         assert_eq!((line, said.starts_with("caches need a profile")), (2, true), "{said}");
         assert!(checked("caches = true").is_err());
-        let of_arm64 = "arch = \"arm64\"\ncost = \"server-arm64\"\ncaches = true";
-        let (line, said) = checked(of_arm64).unwrap_err();
-        assert_eq!((line, said.as_str()), (3, "caches of arm64 are not modelled"));
+        let of_arm64 =
+            |profile| checked(&format!("arch = \"arm64\"\ncost = \"{profile}\"\ncaches = true"));
+        assert_eq!(of_arm64("server-arm64"), Ok(()));
+        let (line, said) = of_arm64("raspberry-pi-4").unwrap_err();
+        assert_eq!((line, said.as_str()), (3, "the profile raspberry-pi-4 has no caches"));
         let text = "cost = \"amd-epyc\"\ncaches = true";
         let mut machine: MachineSpec = toml::from_str(text).unwrap();
         let CostSource::Profile(profile) = &mut machine.prices else { panic!() };

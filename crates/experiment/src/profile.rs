@@ -241,12 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_of_arm64_has_no_caches() {
+    fn a_profile_of_arm64_may_have_caches() {
         let (_, caches) = arch::profiles().next().unwrap().1.split_once("[caches]").unwrap();
-        let (_, shipped) = arch::of(Arch::Arm64).profiles[0];
-        let error = profile(&format!("{shipped}[caches]{caches}")).unwrap_err();
-        assert!(error.message.contains("[caches] of arm64 are not modelled"), "{}", error.message);
-        assert!(profile(&shipped.replace("cortex-a72", "cortex-a8")).is_err());
+        let [server, board] = ["server-arm64", "raspberry-pi-4"]
+            .map(|name| arch::profiles().find(|(shipped, _)| *shipped == name).unwrap().1);
+        assert!(profile(server).unwrap().caches.is_some());
+        assert!(profile(board).unwrap().caches.is_none());
+        assert!(profile(&format!("{board}[caches]{caches}")).unwrap().caches.is_some());
+        assert!(profile(&board.replace("cortex-a72", "cortex-a8")).is_err());
     }
 
     #[test]

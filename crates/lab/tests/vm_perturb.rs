@@ -422,8 +422,8 @@ mod caches {
 /// Guests of arm64.
 mod arm64 {
     use super::{
-        BUSY, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, SMALL_TRACED, STOPPED, SURROUNDINGS, TRACED,
-        arm64, perturb,
+        AT_ONCE, BUSY, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, SMALL_TRACED, STOPPED, SURROUNDINGS,
+        TRACED, arm64, perturb,
     };
 
     const ALL: &[super::Perturbation] =
@@ -433,6 +433,13 @@ mod arm64 {
     #[ignore = "takes long: make perturb"]
     fn hackbench() {
         perturb(&arm64("[1, 2, 4]", HACKBENCH), ALL);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn hackbench_with_caches() {
+        let text = arm64("[1, 2]", HACKBENCH).replace("[machine]\n", "[machine]\ncaches = true\n");
+        perturb(&text, &[SMALL_TRACED, AT_ONCE, OTHERWISE]);
     }
 
     #[test]

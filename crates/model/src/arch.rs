@@ -57,8 +57,6 @@ pub struct Platform {
     pub cmdline_bytes_max: usize,
     /// The classes of its instructions, each of which has a price, in the order of their numbers.
     pub price_classes: &'static [Class],
-    /// Whether the plugin in QEMU follows what its programs have in their caches.
-    pub has_caches: bool,
     /// Debian's package with QEMU for guests of this architecture.
     pub qemu_package: &'static str,
     /// QEMU's program for guests of this architecture.
@@ -97,7 +95,6 @@ impl Arch {
                 one_clock_parameter: Some("tsc=reliable"),
                 cmdline_bytes_max: 2047,
                 price_classes: Class::X86_64,
-                has_caches: true,
                 qemu_package: "qemu-system-x86",
                 qemu_program: "qemu-system-x86_64",
             },
@@ -117,7 +114,6 @@ impl Arch {
                 one_clock_parameter: None,
                 cmdline_bytes_max: 2047,
                 price_classes: Class::AARCH64,
-                has_caches: false,
                 qemu_package: "qemu-system-arm",
                 qemu_program: "qemu-system-aarch64",
             },

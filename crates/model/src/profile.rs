@@ -118,12 +118,6 @@ impl Profile {
                 platform.debian
             ));
         }
-        if self.caches.is_some() && !platform.has_caches {
-            return Err(format!(
-                "[caches] of {} are not modelled: leave the section out",
-                platform.debian
-            ));
-        }
         Ok(())
     }
 }

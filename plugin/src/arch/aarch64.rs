@@ -6,6 +6,8 @@
 //! those of the Arm Architecture Reference Manual (DDI 0487), C4.1 and C6.2.
 
 mod class;
+mod memory;
+mod register;
 
 use std::{collections::HashMap, ffi::CStr};
 
@@ -14,7 +16,8 @@ use preemptlab_protocol::{
     trace::{Register, stream::SiteKind},
 };
 
-use super::processor::{Effect, Processor};
+use self::register::general;
+use super::processor::{Effect, Processor, Spaces, Use};
 use crate::qemu::Guest;
 
 /// arm64.
@@ -45,10 +48,6 @@ impl Processor for Aarch64 {
         &Register::ARM64
     }
 
-    fn has_caches(&self) -> bool {
-        false
-    }
-
     fn class(&self, address: u64, bytes: &[u8], _: bool) -> Class {
         class::class(address >= KERNEL_START, bytes)
     }
@@ -76,6 +75,14 @@ impl Processor for Aarch64 {
     fn is_return(&self, bytes: &[u8]) -> bool {
         let word = bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
         word & 0xffff_fc1f == 0xd65f_0000 || matches!(word, 0xd65f_0bff | 0xd65f_0fff)
+    }
+
+    fn uses(&self, block: &[&[u8]]) -> Vec<Use> {
+        memory::uses(block)
+    }
+
+    fn spaces(&self) -> Spaces {
+        memory::SPACES
     }
 
     fn stack_pointer(&self) -> Register {
@@ -165,13 +172,6 @@ fn system(word: u32) -> Option<Effect> {
         _ => return None,
     };
     Some(kind.into())
-}
-
-/// The general register with the number in the lowest bits; `None` for the last one, which is the stack pointer or
-/// zero.
-fn general(word: u32) -> Option<Register> {
-    let number = word as usize & 31;
-    (number < 31).then(|| Register::ARM64[number])
 }
 
 #[cfg(test)]

@@ -1,15 +1,12 @@
 //! The parts of the plugin that depend on the guest's processor: which instructions change preemption and interrupts, how its
-//! registers tell the state of the kernel, where the kernel's addresses begin, and which instructions have which price. Only
-//! x86-64 has caches.
+//! registers tell the state of the kernel, where the kernel's addresses begin, which instructions have which price, and how
+//! they use memory.
 
 mod aarch64;
 mod processor;
 mod x86_64;
 
-pub use self::{
-    processor::{Effect, Processor},
-    x86_64::memory,
-};
+pub use self::processor::{Effect, Processor, Reach, Remaps, Spaces, Use};
 
 use self::{aarch64::Aarch64, x86_64::X86_64};
 

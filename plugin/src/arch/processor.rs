@@ -12,9 +12,6 @@ pub trait Processor: Sync {
     /// The registers that are read.
     fn registers(&self) -> &'static [Register];
 
-    /// Whether its use of memory is known to caches.
-    fn has_caches(&self) -> bool;
-
     /// The class of an instruction. `is_first` is whether it begins its block.
     fn class(&self, address: u64, bytes: &[u8], is_first: bool) -> Class;
 
@@ -34,6 +31,12 @@ pub trait Processor: Sync {
 
     /// Whether an instruction returns from a function.
     fn is_return(&self, bytes: &[u8]) -> bool;
+
+    /// How a block's instructions use memory, each one's bytes given.
+    fn uses(&self, block: &[&[u8]]) -> Vec<Use>;
+
+    /// How the kernel names address spaces.
+    fn spaces(&self) -> Spaces;
 
     /// The stack pointer.
     fn stack_pointer(&self) -> Register;
@@ -56,6 +59,48 @@ pub trait Processor: Sync {
 
     /// The address to which a message is written that interrupts the CPU with this number, by that for the first one.
     fn message_address(&self, first: u64, processor_id: u64) -> u64;
+}
+
+/// What caches take note of in an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Use {
+    /// What it changes of what addresses mean.
+    pub remaps: Option<Remaps>,
+    /// Whether the address that it uses is read from memory by its block: the one waits for the other.
+    pub is_chained: bool,
+}
+
+/// What an instruction changes of what virtual addresses mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remaps {
+    /// The address space: a register tells the new one.
+    Space(Register),
+    /// The translations of a space that a register tells: all CPUs forget them.
+    Emptied(Register),
+    /// All translations of some CPUs.
+    All(Reach),
+    /// A page or some, likewise.
+    Pages(Reach),
+}
+
+/// The CPUs on which an instruction changes what addresses mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The CPU that executes.
+    Own,
+    /// All.
+    All,
+}
+
+/// How a processor's kernel names address spaces.
+#[derive(Clone, Copy, Debug)]
+pub struct Spaces {
+    /// The number of spaces whose translations a CPU keeps.
+    pub kept: usize,
+    /// The bits of a register's value that are the name of a space.
+    pub name_bits: u64,
+    /// Whether the name of the current space, written again, has the CPU forget its translations.
+    pub is_emptied_by_itself: bool,
 }
 
 /// The effect of an instruction.

@@ -6,7 +6,7 @@
 
 mod class;
 mod entry;
-pub mod memory;
+mod memory;
 
 use std::{collections::HashMap, ffi::CStr};
 
@@ -16,7 +16,7 @@ use preemptlab_protocol::{
 };
 
 use self::class::KERNEL_START;
-use super::processor::{Effect, Processor};
+use super::processor::{Effect, Processor, Spaces, Use};
 use crate::qemu::Guest;
 
 /// Whether a stretch of `preempt_count` is the flag and nothing else.
@@ -38,10 +38,6 @@ pub struct X86_64;
 impl Processor for X86_64 {
     fn registers(&self) -> &'static [Register] {
         &Register::X86_64
-    }
-
-    fn has_caches(&self) -> bool {
-        true
     }
 
     fn class(&self, address: u64, bytes: &[u8], is_first: bool) -> Class {
@@ -66,6 +62,14 @@ impl Processor for X86_64 {
 
     fn is_return(&self, bytes: &[u8]) -> bool {
         matches!(*bytes, [0xc3] | [0xc2, _, _] | [0xf3, 0xc3])
+    }
+
+    fn uses(&self, block: &[&[u8]]) -> Vec<Use> {
+        memory::uses(block)
+    }
+
+    fn spaces(&self) -> Spaces {
+        memory::SPACES
     }
 
     fn stack_pointer(&self) -> Register {

@@ -19,6 +19,7 @@ use self::{
     translations::{Found, Translations},
     writers::Writers,
 };
+use crate::arch::{Reach, Spaces};
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +50,7 @@ pub struct Caches {
     sizes: Sizes,
     cpus: Vec<Cpu>,
     last: Sets<u32>,
+    spaces: Spaces,
     /// Who has written which lines; `None` where lines that move have no price of their own.
     writers: Option<Writers>,
     /// The CPU that executes.
@@ -71,14 +73,14 @@ struct Cpu {
 }
 
 impl Cpu {
-    fn new(sizes: &Sizes) -> Self {
+    fn new(sizes: &Sizes, spaces: Spaces) -> Self {
         let sets =
             |size: preemptlab_protocol::caches::CacheSize| Sets::new(size.sets(), size.ways());
         Self {
             data: sets(sizes.l1d),
             code: sets(sizes.l1i),
             second: sets(sizes.l2),
-            translations: Translations::new(sizes),
+            translations: Translations::new(sizes, spaces),
             prefetcher: Prefetcher::new(sizes.prefetcher),
             missed: None,
             fetched: 0,
@@ -89,11 +91,11 @@ impl Cpu {
 
 impl Caches {
     /// Makes empty caches; `groups` says which CPUs are near to each other, where there are several.
-    pub fn new(sizes: Sizes, groups: Option<Groups>) -> Self {
+    pub fn new(sizes: Sizes, groups: Option<Groups>, spaces: Spaces) -> Self {
         let last = Sets::new(sizes.l3.sets(), sizes.l3.ways());
         let writers = sizes.transfers.zip(groups);
         let writers = writers.map(|(transfers, groups)| Writers::new(transfers, groups));
-        Self { cpus: vec![Cpu::new(&sizes)], sizes, last, writers, cpu: 0 }
+        Self { cpus: vec![Cpu::new(&sizes, spaces)], sizes, last, spaces, writers, cpu: 0 }
     }
 
     /// Has another CPU execute.
@@ -102,7 +104,7 @@ impl Caches {
             return;
         }
         while self.cpus.len() <= cpu {
-            self.cpus.push(Cpu::new(&self.sizes));
+            self.cpus.push(Cpu::new(&self.sizes, self.spaces));
         }
         self.cpus[self.cpu].kept.keep();
         self.cpu = cpu;
@@ -183,22 +185,35 @@ impl Caches {
         self.beyond(line, false, if is_next { Taken::Overlaps } else { Taken::Waits })
     }
 
-    /// The guest writes CR3.
-    pub fn switch(&mut self, cr3: u64) {
-        self.cpus[self.cpu].translations.switch(cr3);
-        Self::forget_addresses();
+    /// The CPU has another address space, whose name a register has.
+    pub fn switch(&mut self, register: u64) {
+        if self.cpus[self.cpu].translations.switch(register & self.spaces.name_bits) {
+            forget_addresses();
+        }
     }
 
-    /// The guest changes what a virtual address means.
-    pub fn forget_addresses() {
-        READ.forget_all();
-        WRITTEN.forget_all();
+    /// All CPUs forget the translations of the space whose name a register has.
+    pub fn empty(&mut self, register: u64) {
+        let name = register & self.spaces.name_bits;
+        self.cpus.iter_mut().for_each(|cpu| cpu.translations.empty(name));
+        self.forget_addresses(Reach::All);
     }
 
-    /// The guest empties the TLB.
-    pub fn clear_translations(&mut self) {
-        self.cpus[self.cpu].translations.clear();
-        Self::forget_addresses();
+    /// CPUs forget all translations.
+    pub fn clear_translations(&mut self, reach: Reach) {
+        match reach {
+            Reach::Own => self.cpus[self.cpu].translations.clear(),
+            Reach::All => self.cpus.iter_mut().for_each(|cpu| cpu.translations.clear()),
+        }
+        self.forget_addresses(reach);
+    }
+
+    /// Some virtual addresses have another meaning now.
+    pub fn forget_addresses(&mut self, reach: Reach) {
+        forget_addresses();
+        if reach == Reach::All {
+            self.others().for_each(|cpu| cpu.kept.forget_addresses());
+        }
     }
 
     /// Fetches what the first cache lacks; `is_elsewhere` is whether another CPU had it until now.
@@ -268,6 +283,12 @@ impl Caches {
     }
 }
 
+/// What the CPU that executes has used last is not known by its addresses any more.
+fn forget_addresses() {
+    READ.forget_all();
+    WRITTEN.forget_all();
+}
+
 impl Taken {
     fn of(self, penalty: Penalty) -> u32 {
         match self {
@@ -283,6 +304,10 @@ mod tests {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::*;
+
+    /// Spaces as on x86-64.
+    pub(super) const SPACES: Spaces =
+        Spaces { kept: 6, name_bits: !0xfff, is_emptied_by_itself: true };
 
     /// Caches of 128, 256 and 1024 lines, and TLBs of 16 and 128 pages.
     pub(super) fn caches() -> Sizes {
@@ -313,7 +338,7 @@ mod tests {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         Kept::new().restore();
-        let mut caches = Caches::new(caches(), None);
+        let mut caches = Caches::new(caches(), None, SPACES);
         // All pages of these tests are in the TLB, and the line of their table is in the second cache.
         for page in 0..16 {
             caches.access(load(page << 12 | 0xfc0), never);
@@ -428,7 +453,7 @@ mod tests {
         let transfers = serde_json::from_str(r#"{"complex": 25600}"#).unwrap();
         let groups = serde_json::from_str(r#"{"core": 1, "complex": 2, "socket": 2}"#).unwrap();
         let sizes = Sizes { transfers: Some(transfers), ..caches() };
-        let mut caches = Caches::new(sizes, Some(groups));
+        let mut caches = Caches::new(sizes, Some(groups), SPACES);
         caches.begin(1);
         for page in 0..4 {
             caches.access(load(page << 12 | 0xfc0), || 0);
@@ -477,10 +502,40 @@ mod tests {
             ..caches()
         };
         let (_, _alone) = empty();
-        let mut caches = Caches::new(sizes, None);
+        let mut caches = Caches::new(sizes, None, SPACES);
         assert_eq!(caches.access(load(0x0fc0), never), 1000 + 5 + 1000);
         assert_eq!(caches.access(load(0x1f80), never), 1000 + 5 + 10, "the entry beside");
         assert!((2..40).all(|page| caches.access(load(page << 12 | (page & 31) << 6), never) > 0));
         assert_eq!(caches.access(load(0x0fc0), never), 3, "only the translation was forgotten");
+    }
+
+    #[test]
+    fn what_is_remapped_on_all_cpus_is_remapped_on_those_that_do_not_execute() {
+        let (_, _alone) = empty();
+        let spaces = Spaces { is_emptied_by_itself: false, ..SPACES };
+        let mut caches = Caches::new(caches(), None, spaces);
+        caches.switch(0x1000);
+        caches.access(load(0x40), never);
+        caches.begin(1);
+        caches.switch(0x1000);
+        caches.access(load(0x40), never);
+        for (reach, is_known) in [(Reach::Own, true), (Reach::All, false)] {
+            caches.forget_addresses(reach);
+            assert!(!READ.has(1), "{reach:?}");
+            caches.begin(0);
+            assert_eq!(READ.has(1), is_known, "{reach:?}");
+            caches.begin(1);
+        }
+        assert_eq!(caches.access(load(0x40), never), 0, "it has the translation");
+        caches.empty(0x1000);
+        assert!(caches.access(load(0x40), never) > 0);
+        caches.begin(0);
+        assert!(caches.access(load(0x40), never) > 0, "all CPUs forget it");
+        caches.clear_translations(Reach::Own);
+        caches.begin(1);
+        assert_eq!(caches.access(load(0x40), never), 0);
+        caches.clear_translations(Reach::All);
+        caches.begin(0);
+        assert!(caches.access(load(0x40), never) > 0);
     }
 }

@@ -88,6 +88,11 @@ impl Kept {
         self.0[1][line as usize % COUNT] = NONE;
     }
 
+    /// Forgets all that is known by virtual addresses.
+    pub fn forget_addresses(&mut self) {
+        self.0[..2].iter_mut().for_each(|kept| kept.fill(NONE));
+    }
+
     /// Forgets the sets of a line.
     pub fn forget(&mut self, line: u64) {
         self.0.iter_mut().for_each(|kept| kept[line as usize % COUNT] = NONE);

@@ -31,7 +31,7 @@ pub fn class(in_kernel: bool, bytes: &[u8]) -> Class {
             _,
         ) => branch,
         (InsnClass::DP_3SRC, _) => Class::Multiply,
-        (InsnClass::LSE_ATOMIC | InsnClass::LSE128_ATOMIC | InsnClass::THE, _) => Class::Locked,
+        (class, _) if is_atomic(class) => Class::Locked,
         (InsnClass::LDSTEXCL, name) if is_exclusive(name) => Class::Locked,
         (class, _) if is_load_or_store(class) => {
             if is_of_vector_registers(word) {
@@ -45,12 +45,17 @@ pub fn class(in_kernel: bool, bytes: &[u8]) -> Class {
     }
 }
 
+/// Instructions that read memory and write it as one.
+pub(super) fn is_atomic(class: InsnClass) -> bool {
+    matches!(class, InsnClass::LSE_ATOMIC | InsnClass::LSE128_ATOMIC | InsnClass::THE)
+}
+
 /// Loads and stores that another CPU's access may fail (LDXR, STXR), and none that only have an order (LDAR, STLR).
 fn is_exclusive(name: &str) -> bool {
     ["ldx", "ldax", "stx", "stlx"].iter().any(|start| name.starts_with(start))
 }
 
-fn is_load_or_store(class: InsnClass) -> bool {
+pub(super) fn is_load_or_store(class: InsnClass) -> bool {
     matches!(
         class,
         InsnClass::LDST_IMM10
@@ -69,7 +74,7 @@ fn is_load_or_store(class: InsnClass) -> bool {
 }
 
 /// The bit V of loads and stores (C4.1.94).
-fn is_of_vector_registers(word: u32) -> bool {
+pub(super) fn is_of_vector_registers(word: u32) -> bool {
     word & 1 << 26 != 0
 }
 

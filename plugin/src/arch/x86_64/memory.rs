@@ -3,30 +3,18 @@
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register as Iced};
 use preemptlab_protocol::trace::Register;
 
-/// What an instruction changes of what virtual addresses mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remaps {
-    /// The address space: a register holds the new CR3.
-    Space(Register),
-    /// All of it.
-    All,
-    /// A page or some.
-    Pages,
-}
+use crate::arch::processor::{Reach, Remaps, Spaces, Use};
 
-/// What caches take note of in an instruction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Use {
-    /// What it changes of what addresses mean.
-    pub remaps: Option<Remaps>,
-    /// Whether the address that it uses is read from memory by its block: the one waits for the other.
-    pub is_chained: bool,
-}
+/// A space is known by its CR3. The CPU that is described has PCIDs, and Linux keeps the translations of so many
+/// spaces on each CPU (`TLB_NR_DYN_ASIDS`, arch/x86/include/asm/tlbflush.h); QEMU's CPU has none, so that the
+/// kernel writes CR3 to empty a space: the same value again.
+pub const SPACES: Spaces =
+    Spaces { kept: 6, name_bits: 0xf_ffff_ffff_f000, is_emptied_by_itself: true };
 
 /// How a block's instructions use memory.
-pub fn uses<'a>(block: impl Iterator<Item = &'a [u8]>) -> Vec<Use> {
-    let decode = |bytes| Decoder::new(64, bytes, DecoderOptions::NONE).decode();
-    let block: Vec<Instruction> = block.map(decode).collect();
+pub fn uses(block: &[&[u8]]) -> Vec<Use> {
+    let decode = |bytes: &&[u8]| Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+    let block: Vec<Instruction> = block.iter().map(decode).collect();
     let loaded: Vec<Iced> = block.iter().filter_map(loads).collect();
     // A block may be a loop: what reads an address may come after its use.
     let is_loaded =
@@ -52,8 +40,8 @@ fn loads(instruction: &Instruction) -> Option<Iced> {
 fn remaps(instruction: &Instruction) -> Option<Remaps> {
     match (instruction.mnemonic(), instruction.op0_register()) {
         (Mnemonic::Mov, Iced::CR3) => Some(Remaps::Space(register(instruction.op1_register())?)),
-        (Mnemonic::Mov, Iced::CR4) => Some(Remaps::All),
-        (Mnemonic::Invlpg | Mnemonic::Invpcid, _) => Some(Remaps::Pages),
+        (Mnemonic::Mov, Iced::CR4) => Some(Remaps::All(Reach::Own)),
+        (Mnemonic::Invlpg | Mnemonic::Invpcid, _) => Some(Remaps::Pages(Reach::Own)),
         _ => None,
     }
 }
@@ -67,7 +55,7 @@ mod tests {
     use super::*;
 
     fn chained(block: &[&[u8]]) -> Vec<bool> {
-        uses(block.iter().copied()).iter().map(|each| each.is_chained).collect()
+        uses(block).iter().map(|each| each.is_chained).collect()
     }
 
     #[test]
@@ -91,12 +79,12 @@ mod tests {
 
     #[test]
     fn what_changes_addresses_is_found() {
-        let of = |bytes: &[u8]| uses([bytes].into_iter())[0].remaps;
+        let of = |bytes: &[u8]| uses(&[bytes])[0].remaps;
         assert_eq!(of(&[0x0f, 0x22, 0xd8]), Some(Remaps::Space(Register::Rax)));
         assert_eq!(of(&[0x41, 0x0f, 0x22, 0xdf]), Some(Remaps::Space(Register::R15)));
-        assert_eq!(of(&[0x0f, 0x22, 0xe0]), Some(Remaps::All));
-        assert_eq!(of(&[0x0f, 0x01, 0x38]), Some(Remaps::Pages));
-        assert_eq!(of(&[0x66, 0x0f, 0x38, 0x82, 0x03]), Some(Remaps::Pages));
+        assert_eq!(of(&[0x0f, 0x22, 0xe0]), Some(Remaps::All(Reach::Own)));
+        assert_eq!(of(&[0x0f, 0x01, 0x38]), Some(Remaps::Pages(Reach::Own)));
+        assert_eq!(of(&[0x66, 0x0f, 0x38, 0x82, 0x03]), Some(Remaps::Pages(Reach::Own)));
         assert_eq!(of(&[0x0f, 0x20, 0xd8]), None); // mov %cr3,%rax
     }
 }
