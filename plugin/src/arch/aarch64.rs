@@ -6,8 +6,8 @@
 //! those of the Arm Architecture Reference Manual (DDI 0487), C4.1 and C6.2.
 
 mod class;
+mod encoding;
 mod memory;
-mod register;
 
 use std::{collections::HashMap, ffi::CStr};
 
@@ -16,7 +16,7 @@ use preemptlab_protocol::{
     trace::{Register, stream::SiteKind},
 };
 
-use self::register::general;
+use self::encoding::{general, word};
 use super::processor::{Effect, Processor, Spaces, Use};
 use crate::qemu::Guest;
 
@@ -67,13 +67,13 @@ impl Processor for Aarch64 {
     }
 
     fn effect(&self, _: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
-        let word = u32::from_le_bytes(*bytes.first_chunk()?);
+        let word = word(bytes);
         store(word, preempt_count).or_else(|| system(word))
     }
 
     /// RET, and those that check a signed address.
     fn is_return(&self, bytes: &[u8]) -> bool {
-        let word = bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        let word = word(bytes);
         word & 0xffff_fc1f == 0xd65f_0000 || matches!(word, 0xd65f_0bff | 0xd65f_0fff)
     }
 

@@ -7,12 +7,14 @@ use disarm64::{InsnOpcode, decoder::decode};
 use disarm64_defn::InsnClass;
 use preemptlab_protocol::prices::Class;
 
+use super::encoding::word;
+
 /// Tells the class of an instruction. Bytes that are none are plain.
 pub fn class(in_kernel: bool, bytes: &[u8]) -> Class {
     let either = |user, kernel| if in_kernel { kernel } else { user };
     let plain = either(Class::UserPlain, Class::KernelPlain);
     let branch = either(Class::UserBranch, Class::KernelBranch);
-    let word = bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let word = word(bytes);
     let Some(instruction) = decode(word) else { return plain };
     let definition = instruction.definition();
     match (definition.class, definition.mnemonic) {

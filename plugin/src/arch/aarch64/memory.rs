@@ -6,7 +6,7 @@ use disarm64_defn::InsnClass;
 
 use super::{
     class::{is_atomic, is_load_or_store, is_of_vector_registers},
-    register::general,
+    encoding::{general, word},
 };
 use crate::arch::processor::{Reach, Remaps, Spaces, Use};
 
@@ -21,8 +21,7 @@ const NONE: u32 = 31;
 
 /// How a block's instructions use memory.
 pub fn uses(block: &[&[u8]]) -> Vec<Use> {
-    let word = |bytes: &&[u8]| bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    let words: Vec<u32> = block.iter().map(word).collect();
+    let words: Vec<u32> = block.iter().map(|bytes| word(bytes)).collect();
     // The registers that are read from memory: a block may be a loop, and what reads an address may come after its use.
     let mut loaded = 0_u32;
     let addresses: Vec<u32> = words
