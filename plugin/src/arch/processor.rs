@@ -61,16 +61,16 @@ pub trait Processor: Sync {
     fn message_address(&self, first: u64, processor_id: u64) -> u64;
 }
 
-/// What caches take note of in an instruction.
+/// An instruction's use of memory, as far as caches take note of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
-    /// What it changes of what addresses mean.
+    /// Its change of the meaning of addresses, if it makes one.
     pub remaps: Option<Remaps>,
     /// Whether the address that it uses is read from memory by its block: the one waits for the other.
     pub is_chained: bool,
 }
 
-/// What an instruction changes of what virtual addresses mean.
+/// A change of the meaning of virtual addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remaps {
     /// The address space: a register tells the new one.

@@ -283,7 +283,7 @@ impl Caches {
     }
 }
 
-/// What the CPU that executes has used last is not known by its addresses any more.
+/// Forgets the addresses of the lines that the CPU that executes has used last.
 fn forget_addresses() {
     READ.forget_all();
     WRITTEN.forget_all();

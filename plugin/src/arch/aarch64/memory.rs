@@ -73,7 +73,7 @@ fn remaps(word: u32) -> Option<Remaps> {
     if word & 0xffff_e000 != 0xd508_8000 {
         return None;
     }
-    // CRm: 7 is this CPU, and 5 and 6 are ranges: of other clusters, and of this CPU.
+    // CRm: this CPU has 7, and 6 for ranges of pages; the others are broadcast, with 2 and 5 for ranges.
     let (kind, of) = (word >> 8 & 0xf, word >> 5 & 7);
     let reach = if matches!(kind, 6 | 7) { Reach::Own } else { Reach::All };
     match (kind, of) {
