@@ -178,9 +178,10 @@ impl<'job> Cell<'job> {
         for waiting in probes {
             self.sleep_until(origin_ns.saturating_add(waiting.command().delay_ns))?;
             self.probes.push(waiting.start()?);
+            // From now on a probe measures: init must not delay it when it starts the next one, nor when it
+            // notes an end.
+            set_own_priority(priority_measuring(&self.job.load))?;
         }
-        // When init notes the end of a probe, it must not delay another one, which measures.
-        set_own_priority(priority_measuring(&self.job.load))?;
         self.give_slack()?;
         while self.probes.iter().any(Running::is_alive) {
             self.sleep(u64::MAX)?;
