@@ -83,7 +83,7 @@ pub(crate) fn arguments(
         .flag("-S")
         .option("-display", "none")
         .option("-sandbox", SANDBOX)
-        .option("-machine", format!("{}{}", board.machine, topology::caches(machine.topology)));
+        .option("-machine", board.machine);
     if inputs.backend.is_vm() {
         arguments
             .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
@@ -246,6 +246,14 @@ mod tests {
                 "-numa node,nodeid=1,cpus=2-3,memdev=node1",
             ]
         );
+        // The board of arm64 tells a kernel of no caches.
+        of_nodes.machine.arch = Arch::Arm64;
+        let arm64 = lines(&of_nodes, Role::Boot);
+        let of_topology = ["-machine", "-smp", "-object", "-numa"];
+        let of_topology = |line: &&str| of_topology.iter().any(|option| line.starts_with(option));
+        let machine = ["-machine virt,gic-version=3,highmem-ecam=off"];
+        let expected: Vec<_> = machine.iter().chain(&differing[2..]).copied().collect();
+        assert_eq!(arm64.lines().filter(of_topology).collect::<Vec<_>>(), expected);
     }
 
     /// The devices of boot and cell must be the same.

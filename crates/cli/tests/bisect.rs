@@ -77,12 +77,7 @@ fn revisions_that_are_none_are_refused() {
 
 /// Makes a repository `linux` with what preemptlab takes for a kernel, and two commits.
 fn linux(desk: &Desk) {
-    for folder in ["linux/kernel/sched", "linux/arch/x86"] {
-        fs::create_dir_all(desk.path(folder)).unwrap();
-    }
-    for file in ["linux/Kconfig", "linux/kernel/sched/core.c", "linux/arch/x86/Makefile"] {
-        desk.write(file, "");
-    }
+    desk.write_kernel_source("linux");
     let git = |arguments: &[&str]| git(&desk.path("linux"), arguments);
     git(&["init", "--quiet"]);
     for sublevel in ["1", "2"] {
@@ -124,7 +119,7 @@ fn an_architecture_is_refused_in_the_words_of_gate() {
     desk.write(
         "sockets.toml",
         "format = 1\nname = \"sockets\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\n\
-         cpus = [2]\n[machine.topology]\nsockets = 2\n[replicates]\ncount = 1\n\
+         cpus = [2]\n[machine.topology]\ncores = 2\ncaches = { l2 = \"socket\" }\n[replicates]\ncount = 1\n\
          [workload.idle]\nkind = \"cyclictest\"\nload = \"none\"\nwindow = \"250ms\"\n",
     );
     let refused = |gate: &[&str], bisect: &[&str], said: &str| {
@@ -147,7 +142,7 @@ fn an_architecture_is_refused_in_the_words_of_gate() {
         known,
     );
     let arch = ["sockets.toml", "--arch", "arm64"];
-    let none = "a guest of arm64 has no topology yet";
+    let none = "QEMU's board of arm64 does not tell a kernel who shares a cache";
     refused(
         &[&["debian:6.12-rt", "debian:7.2-rt"], &arch[..]].concat(),
         &[&[packaged], &arch[..]].concat(),

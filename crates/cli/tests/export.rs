@@ -108,8 +108,8 @@ fn the_committed_recording_is_exported() {
          \"observed\",\"replicate\",\"seed\",\"prices\",\"id\",\"look\",\"status\",\"reason\",\"digest\"\n\
          \"check\",\"vm\",\"processes\",1,\"debian:6.12.107+deb13\",\"6.12.107+deb13-amd64\",false,\"full\",\"\",\
          \"full\",1,1,\"amd-epyc\",\
-         \"315f6fd4ef99e0d73a71b62e875988929ca99dd71c4cc2a8ba4d145988af44ef\",0,\"completed\",,\
-         \"aaf799b7cff3b0c6f1d7cc60d0f82ecb27d397ad1f2cf32d1e970cdb541a3e31\"\n"
+         \"ec582c031fc16f1a7a36d793b5461db1725d012b723058a4b23cb6bb7b029bf9\",0,\"completed\",,\
+         \"52c7841488c25f9b66b52ab456e48149e7f7b9559527b2881e58523c3651641a\"\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);
@@ -117,7 +117,7 @@ fn the_committed_recording_is_exported() {
     // Each row of each table says of which cell it is, and by which prices.
     for table in TABLES {
         let rows = columns(&csv(&folder, table), &["prices", "id"]);
-        let cell = "amd-epyc 315f6fd4ef99e0d73a71b62e875988929ca99dd71c4cc2a8ba4d145988af44ef";
+        let cell = "amd-epyc ec582c031fc16f1a7a36d793b5461db1725d012b723058a4b23cb6bb7b029bf9";
         // No trace was kept of it.
         let has_rows = !["instants", "sections"].contains(&table);
         assert!(rows.is_empty() != has_rows && rows.iter().all(|row| row == cell), "{table}");

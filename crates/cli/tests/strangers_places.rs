@@ -225,9 +225,7 @@ fn part(desk: &Desk) {
 
 fn repository(desk: &Desk) {
     let folder = desk.path("repo");
-    for part in ["arch/x86", "kernel/sched"] {
-        fs::create_dir_all(folder.join(part)).unwrap();
-    }
+    desk.write_kernel_source("repo");
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
             .arg("-C")
@@ -239,10 +237,6 @@ fn repository(desk: &Desk) {
             .unwrap();
         assert!(output.status.success(), "{output:?}");
     };
-    desk.write("repo/Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 9\n");
-    for empty in ["repo/Kconfig", "repo/arch/x86/Makefile", "repo/kernel/sched/core.c"] {
-        desk.write(empty, "");
-    }
     git(&["init", "--quiet", "--initial-branch=main"]);
     git(&["add", "."]);
     git(&["commit", "--quiet", "-m", "one"]);

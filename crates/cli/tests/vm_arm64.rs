@@ -81,6 +81,25 @@ fn traces_of_arm64_name_causes_and_the_worst_instant_can_be_executed() {
     assert!((computed_ns - executed_ns).abs() <= (computed_ns * 0.05).max(2_000.0), "{found}");
 }
 
+/// It starts the fair probe while the real-time one measures. Under PREEMPT_RT hardly anything else takes longer.
+#[test]
+fn no_wakeup_waits_for_init_to_start_the_other_probe() {
+    let desk = Desk::new();
+    desk.write(
+        "probes.toml",
+        "format = 1\nname = \"probes\"\n[factors]\nkernel = [\"debian:6.12-rt\"]\npreempt = [\"full\"]\n\
+         [machine]\narch = \"arm64\"\n[replicates]\ncount = 4\n\
+         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"100ms\"\n",
+    );
+    let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
+    run(&["run", "probes.toml", "--trace", "--out", "probes"]).succeeds();
+    for cell in ["#1", "#2", "#3", "#4"] {
+        let explained = run(&["explain", "probes", "--cell", cell]);
+        let text = &explained.succeeds().stdout;
+        assert!(text.contains("us late") && !text.contains("more urgent task"), "{text}");
+    }
+}
+
 /// 6.1 for arm64 lists functions alone, so that its clock is not found. Latency is what the probes sampled.
 #[test]
 fn a_kernel_that_lists_no_variables_is_measured_without_a_trace() {
@@ -258,7 +277,7 @@ fn what_guests_of_arm64_lack_is_said() {
     fs::write(desk.path("vmlinuz"), [0x1f, 0x8b, 8, 0]).unwrap();
     refused(&of("arm64"), "it is a compressed kernel: gzip");
     let two = EXPERIMENT.replace("cpus = [1, 2]", "cpus = [2]");
-    let machine = "[machine]\narch = \"arm64\"\n[machine.topology]\nsockets = 2\n";
+    let machine = "[machine]\narch = \"arm64\"\n[machine.topology]\ncores = 2\ncaches = { l2 = \"socket\" }\n";
     desk.write("topology.toml", &format!("{two}{machine}"));
-    refused(&["run", "topology.toml"], "a guest of arm64 has no topology yet");
+    refused(&["run", "topology.toml"], "does not tell a kernel who shares a cache");
 }

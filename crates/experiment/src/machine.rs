@@ -1,4 +1,4 @@
-use preemptlab_model::{Arch, Clocks, InstructionCost, Lookahead, Profile, Topology};
+use preemptlab_model::{Arch, Caches, Clocks, InstructionCost, Lookahead, Profile, Topology};
 use serde::{Deserialize, Serialize};
 
 use crate::{SpecError, arch, profile::CostSource};
@@ -232,9 +232,11 @@ impl MachineSpec {
     /// Refuses a topology that no machine of this architecture and memory can have.
     fn check_topology(&self, text: &str) -> Result<(), SpecError> {
         let Some(topology) = self.topology else { return Ok(()) };
-        if !arch::of(self.arch).has_topology {
-            let message = format!("a guest of {} has no topology yet", self.arch.platform().debian);
-            return Err(SpecError::at(text, "topology", message, "leave it out"));
+        if !arch::of(self.arch).tells_shared_caches && topology.caches() != Caches::default() {
+            let arch = self.arch.platform().debian;
+            let message =
+                format!("QEMU's board of {arch} does not tell a kernel who shares a cache");
+            return Err(SpecError::at(text, "topology", message, "leave its `caches` out"));
         }
         let nodes = topology.numa_nodes();
         if !self.memory_mib.is_multiple_of(nodes) {

@@ -39,6 +39,8 @@ pub enum Cause {
     MoreUrgentTask,
     /// A real-time task of the same priority was running.
     EqualTask,
+    /// The task slept again, for a lock, and the lock's holder was running with its priority.
+    LockHolder,
     /// The CPU's own thread for stopping it was running (`migration/0`), which precedes every task.
     StopTask,
     /// Another fair task had its share.
@@ -55,7 +57,7 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in order.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::TimerPending,
         Self::Stolen,
         Self::IrqsOff,
@@ -71,6 +73,7 @@ impl Cause {
         Self::DeadlineTask,
         Self::MoreUrgentTask,
         Self::EqualTask,
+        Self::LockHolder,
         Self::StopTask,
         Self::FairShare,
         Self::FairServer,
@@ -86,6 +89,7 @@ impl Cause {
             Self::DeadlineTask
                 | Self::MoreUrgentTask
                 | Self::EqualTask
+                | Self::LockHolder
                 | Self::StopTask
                 | Self::FairShare
                 | Self::FairServer
@@ -128,6 +132,7 @@ impl Cause {
             Self::DeadlineTask => "deadline task",
             Self::MoreUrgentTask => "more urgent task",
             Self::EqualTask => "equally urgent task",
+            Self::LockHolder => "lock holder",
             Self::StopTask => "stop task",
             Self::FairShare => "fair share",
             Self::FairServer => "fair server",

@@ -82,6 +82,21 @@ impl Late {
         self
     }
 
+    /// The probe has the CPU, and sleeps again for a lock that the other task holds.
+    fn sleeps_again(mut self) -> Self {
+        let other = self.other.address;
+        self.stream
+            .probe(5_100, "__schedule", &[])
+            .event(5_110, IrqsOff, "__schedule", &[])
+            .probe(5_120, "__switch_to", &[other, SLEEPER])
+            .event(5_130, IrqsOn, "finish_task_switch", &[])
+            .probe(5_140, "__schedule", &[])
+            .event(5_150, IrqsOff, "__schedule", &[])
+            .probe(5_160, "__switch_to", &[SLEEPER, other])
+            .event(5_170, IrqsOn, "finish_task_switch", &[]);
+        self
+    }
+
     fn leaves(mut self) -> Self {
         let user = u64::from(self.is_user());
         self.stream.event(5_200, ExceptionReturn, "asm_exit", &[user]);
@@ -142,6 +157,13 @@ fn a_task_that_precedes_the_woken_one_has_a_cause_of_its_own() {
     let stop = task(OTHER, 20, 20, 0, "migration/0");
     assert_eq!(late(0, stop), Cause::StopTask);
     assert_eq!(late(0, program(0)), Cause::EqualTask);
+}
+
+/// Under PREEMPT_RT a task may sleep for a spin lock behind its wakeup. The holder has its priority meanwhile.
+#[test]
+fn a_task_that_slept_again_waits_for_the_holder_of_a_lock() {
+    let late = Late::new(PRIO, program(PRIO)).expires(true).sleeps_again();
+    assert_eq!(late.leaves().cause(&kernel()), Cause::LockHolder);
 }
 
 /// A less urgent task has to give way, unless the scheduler has chosen it.

@@ -25,6 +25,8 @@ pub(crate) struct Decisions {
     has_chosen: bool,
     /// The current task has been told to give way later, and continues in the kernel meanwhile.
     is_told_lazily: bool,
+    /// The task has slept again.
+    has_slept: bool,
 }
 
 /// Scheduling class of a task, the most urgent first.
@@ -66,7 +68,7 @@ impl Decisions {
                 self.is_told_lazily = false;
             }
             // It may sleep again before it is in user space, for a lock.
-            Point::Switch if is_woken(0) => *self = Self::default(),
+            Point::Switch if is_woken(0) => *self = Self { has_slept: true, ..Self::default() },
             _ => {}
         }
     }
@@ -99,7 +101,8 @@ impl Decisions {
                 Some(Cause::MoreUrgentTask)
             }
             (Class::RealTime, Class::RealTime) if current.prio == woken.prio => {
-                Some(Cause::EqualTask)
+                // No task of its priority takes the CPU from it, but one that has this priority from it.
+                Some(if self.has_slept { Cause::LockHolder } else { Cause::EqualTask })
             }
             (Class::Fair, Class::Fair) => {
                 let is_told = cpu.need_resched || self.is_told_lazily;

@@ -221,6 +221,9 @@ impl Situation {
             }
             Cause::Scheduling => Help::None("the scheduler itself was at work"),
             Cause::DeadlineTask | Cause::MoreUrgentTask | Cause::EqualTask => self.against_task(),
+            Cause::LockHolder => Help::None(
+                "the task slept again for a lock, whose section has to become shorter; `zoom` shows the lock",
+            ),
             Cause::StopTask => Help::None(
                 "the kernel stops the CPU by a thread that precedes every task, to migrate a task or to \
                  change its own code",

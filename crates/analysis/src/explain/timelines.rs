@@ -441,12 +441,14 @@ fn cure_of(cell: &Chosen, timeline: &Timeline, is_fair: bool) -> String {
     Situation::new(cell, timeline, main_cause(timeline), is_fair).help().words()
 }
 
-/// Returns the cause that took most of a wakeup, besides the costs of every wakeup.
+/// Returns the cause that took most of a wakeup, besides the costs of every wakeup. A lock that the task slept for
+/// takes more than its holder ran: two switches.
 fn main_cause(timeline: &Timeline) -> Cause {
     let costs = [Cause::Scheduling, Cause::Return, Cause::HardIrq, Cause::TimerPending];
     let causes = timeline.causes();
     let avoidable = causes
         .iter()
         .find(|(cause, ns)| !costs.contains(cause) && *ns * 5 >= timeline.wakeup.latency_ns());
-    avoidable.or(causes.first()).map_or(Cause::Return, |(cause, _)| *cause)
+    let lock = causes.iter().find(|(cause, _)| *cause == Cause::LockHolder);
+    avoidable.or(lock).or(causes.first()).map_or(Cause::Return, |(cause, _)| *cause)
 }

@@ -2,13 +2,14 @@ use preemptlab_model::{Machine, Precaution};
 use preemptlab_protocol::{EXIT_PORT, RESULTS_PORT};
 
 use super::board::Board;
+use crate::topology;
 
 /// Returns the board of a machine. It has no HPET: the kernel has the TSC and the local APIC's timers.
 pub(super) fn board(machine: &Machine) -> Board {
     // Of an option that is there twice the last one counts.
     let hpet = if machine.without.contains(&Precaution::Hpet) { ",hpet=on" } else { "" };
     Board {
-        machine: format!("q35,hpet=off{hpet}"),
+        machine: format!("q35,hpet=off{hpet}{}", topology::caches(machine.topology)),
         cpu: cpu(machine),
         devices: vec![
             ("-device", format!("isa-debugcon,iobase={RESULTS_PORT:#x},chardev=results")),

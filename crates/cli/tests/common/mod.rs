@@ -25,6 +25,21 @@ impl Desk {
         self.folder.path().join(name)
     }
 
+    /// Writes the files by which preemptlab takes a folder for a kernel's source, of 6.12.9 for amd64.
+    pub fn write_kernel_source(&self, folder: &str) {
+        let folder = self.path(folder);
+        for (file, text) in [
+            ("Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 9\n"),
+            ("Kconfig", "config SMP\n"),
+            ("kernel/sched/core.c", "int one;\n"),
+            ("arch/x86/Makefile", ""),
+        ] {
+            let path = folder.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).unwrap();

@@ -6,7 +6,7 @@ pub(super) const INFO: ArchInfo = ArchInfo {
         (SERVER, include_str!("../../../../profiles/server-arm64.toml")),
     ],
     default_profile: SERVER,
-    has_topology: false,
+    tells_shared_caches: false,
     // That of the clock `rtc-pl031`.
     interrupt_thread: "irq/16-",
     turns_parameter: None,

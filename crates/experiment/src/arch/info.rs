@@ -5,8 +5,8 @@ pub(crate) struct ArchInfo {
     pub(crate) profiles: &'static [(&'static str, &'static str)],
     /// The profile of an experiment that names no machine.
     pub(crate) default_profile: &'static str,
-    /// Whether QEMU's board has sockets, caches and NUMA nodes as an experiment says.
-    pub(crate) has_topology: bool,
+    /// Whether QEMU's board tells a kernel which CPUs share a cache.
+    pub(crate) tells_shared_caches: bool,
     /// The beginning of the name of the thread of an interrupt that every kernel requests on QEMU's board and that may
     /// have one.
     pub(crate) interrupt_thread: &'static str,

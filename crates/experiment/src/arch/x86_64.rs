@@ -7,7 +7,7 @@ pub(super) const INFO: ArchInfo = ArchInfo {
         (SERVER, include_str!("../../../../profiles/server-x86.toml")),
     ],
     default_profile: SERVER,
-    has_topology: true,
+    tells_shared_caches: true,
     // ACPI's.
     interrupt_thread: "irq/9-",
     // The timer that ended the turns was left to the guest's init.

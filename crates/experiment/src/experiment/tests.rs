@@ -319,6 +319,7 @@ fn a_topology_has_the_cpus_of_the_experiment() {
     // Another socket is far, and without caches no line moves.
     with("cpus = [4]", "cores = 2\nsockets = 2", "caches = true").unwrap();
     with("cpus = [2]", "threads = 2", "").unwrap();
+    with("cpus = [4]", "sockets = 2\nthreads = 2\nnuma_nodes = 2", "arch = \"arm64\"").unwrap();
     for (cpus, topology, machine, said, help) in [
         ("cpus = [1, 4]", all, "", "has 4 CPUs, and no other number", "cpus = [4]"),
         ("cpus = [8]", all, "", "has 4 CPUs, and no other number", "cpus = [4]"),
@@ -332,6 +333,7 @@ fn a_topology_has_the_cpus_of_the_experiment() {
             "add `far` to its [caches.transfers]",
         ),
         ("cpus = [2]", "threads = 2", "caches = true", "of this topology (`core`)", "add `core`"),
+        ("cpus = [4]", all, "arch = \"arm64\"", "who shares a cache", "leave its `caches` out"),
         ("cpus = [2]", "threds = 2", "", "unknown field `threds`", "did you mean `threads`?"),
         ("cpus = [9]", "cores = 9", "", "1 to 8", ""),
         ("cpus = [1]", "cores = 0", "", "1 or more", ""),

@@ -56,10 +56,7 @@ impl<'a> Tree<'a> {
     /// Makes the tree with one commit.
     pub fn new(desk: &'a Desk) -> Self {
         let tree = Self { desk };
-        tree.write("Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 9\n");
-        tree.write("Kconfig", "config SMP\n");
-        tree.write("kernel/sched/core.c", "int one;\n");
-        tree.write("arch/x86/Makefile", "");
+        desk.write_kernel_source("linux");
         tree.write("scripts/run.sh", "true\n");
         tree.write(".gitignore", "*.o\n");
         tree.write(".gitattributes", "*.c diff=cpp\n");

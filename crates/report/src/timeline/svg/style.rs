@@ -41,6 +41,7 @@ const RULES: &[&str] = &[
     ".deadline-task{fill:#1f5a8a}",
     ".more-urgent-task{fill:#3b8fd0}",
     ".equal-task{fill:#9cc4ea}",
+    ".lock-holder{fill:#e58f65}",
     ".stop-task{fill:#8091b8}",
     ".fair-share{fill:#56b4e9}",
     ".fair-server{fill:#a9cf7d}",
