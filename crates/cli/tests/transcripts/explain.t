@@ -4,14 +4,14 @@ A cell that is not there is answered with those that are; a name of several conf
 
   $ preemptlab explain run --cell windows
     × no finished cell is called `windows`; name one of these with --cell: debian:6.12.107+deb13
-    │ none processes on 1 CPU #1 (be4c6f38); debian:6.12.107+deb13 none processes on 1 CPU #2
-    │ (21797858); debian:6.12.107+deb13 full processes on 1 CPU #1 (1dab9710); debian:6.12.107+deb13
-    │ full processes on 1 CPU #2 (48e644b6)
+    │ none processes on 1 CPU #1 (52f457f6); debian:6.12.107+deb13 none processes on 1 CPU #2
+    │ (94295095); debian:6.12.107+deb13 full processes on 1 CPU #1 (240807cd); debian:6.12.107+deb13
+    │ full processes on 1 CPU #2 (238a2fc8)
   [2]
   $ preemptlab explain run --cell 'processes #1'
     × `processes #1` names 2 cells of several configurations; name one of them:
-    │ debian:6.12.107+deb13 none processes on 1 CPU #1 (be4c6f38); debian:6.12.107+deb13 full
-    │ processes on 1 CPU #1 (1dab9710)
+    │ debian:6.12.107+deb13 none processes on 1 CPU #1 (52f457f6); debian:6.12.107+deb13 full
+    │ processes on 1 CPU #1 (240807cd)
   [2]
 
 A moment outside of the run, and a function that the trace lacks.
@@ -23,7 +23,7 @@ A moment outside of the run, and a function that the trace lacks.
     × there is nothing at 99000.000000ms: the cell lasts from 0.001000ms to 4733.031000ms
   [2]
   $ sh it what-if preemptible=do_nanosleeep
-    × the trace of debian:6.12.107+deb13 none processes on 1 CPU #1 (be4c6f38) never meets
+    × the trace of debian:6.12.107+deb13 none processes on 1 CPU #1 (52f457f6) never meets
     │ `do_nanosleeep`; nearest by name: `do_nanosleep`; the functions with the longest sections:
     │ preemptlab explain run ranking
   [2]
