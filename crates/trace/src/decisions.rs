@@ -25,7 +25,7 @@ pub(crate) struct Decisions {
     has_chosen: bool,
     /// The current task has been told to give way later, and continues in the kernel meanwhile.
     is_told_lazily: bool,
-    /// The task has slept again.
+    /// The task has had the CPU and left it again, before it was in user space.
     has_slept: bool,
 }
 
