@@ -78,7 +78,7 @@ test-install: release
 	@SUDO="$(SUDO)" tests/install-deps mmdebstrap
 	$(SUDO) tests/install/run $(TARGET)/dist-files
 
-## test-site: the site in a headless Chromium, without a network, as wide as a phone and as a desk
+## test-site: the site in a headless Chromium, without a network, as wide as a phone, a tablet and a desk
 test-site: deps site
 	@SUDO="$(SUDO)" tests/install-deps chromium
 	npm ci --prefix web --ignore-scripts --prefer-offline --no-audit --no-fund --silent

@@ -1,4 +1,4 @@
-// Opens every page of the built site at the width of a phone and of a desk, without a network, follows
+// Opens every page of the built site at the width of a phone, a tablet and a desk, without a network, follows
 // each internal link to its page and heading, and takes pictures of the first page: npm run test:site --
 // SITE_FOLDER SCREENSHOT_FOLDER
 
@@ -30,7 +30,7 @@ await withBrowser(async (browser) => {
   const files = readdirSync(site, { recursive: true }).filter((file) => file.endsWith(".html"));
   for (const file of files.sort()) {
     const url = pathToFileURL(join(site, file)).href;
-    for (const width of [390, 1280]) {
+    for (const width of [390, 1100, 1280]) {
       await page.setViewportSize({ width, height: 900 });
       await page.goto(url);
       const [content, view] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
