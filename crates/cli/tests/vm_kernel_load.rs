@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Desk, Finished};
+use common::{Desk, Finished, kernel_of_the_store};
 
 const EXPERIMENT: &str = r#"format = 1
 name = "load"
@@ -32,7 +32,7 @@ fn vm_every_part_of_the_load_works_until_its_window_ends() {
 
     let compared = run(&["compare", "load", "--format", "json"]);
     let text = compared.succeeds().stdout.clone();
-    for stressor in ["mmap", "vm", "fork", "dentry", "sock"] {
+    for stressor in ["mmap", "vm", "fork", "dentry", "sock", "hdd"] {
         assert!(text.contains(&format!("stressor.{stressor}")), "no {stressor} in {text}");
     }
     let cells = std::fs::read_dir(desk.path("load/cells")).unwrap();
@@ -53,4 +53,13 @@ fn vm_every_part_of_the_load_works_until_its_window_ends() {
     assert!(took_ns("other").1 <= end_ns, "the load ended before the probe");
 
     run(&["verify", "load"]).succeeds();
+
+    // A kernel that came without modules has no disk for the files.
+    let kernel = format!("file:{}", kernel_of_the_store().display());
+    let of_file = ["run", "load.toml", "--kernel", &kernel, "--preempt", "full"];
+    let said = run(&[&of_file[..], &["--out", "refused"]].concat());
+    said.fails(4, &["the module `brd` is needed", "`filesystem = \"tmpfs\"` needs no module"]);
+    let on_tmpfs = EXPERIMENT.to_owned() + "filesystem = \"tmpfs\"\n";
+    desk.write("load.toml", &on_tmpfs);
+    run(&[&of_file[..], &["--out", "tmpfs"]].concat()).succeeds();
 }

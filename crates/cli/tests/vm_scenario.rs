@@ -2,9 +2,9 @@
 
 mod common;
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
-use common::{Desk, Finished, lasting_store};
+use common::{Desk, Finished, kernel_of_the_store};
 use serde_json::Value;
 
 /// Returns the paths of the repository's scenarios.
@@ -122,17 +122,6 @@ fn a_scenario_that_hangs_its_guest_fails_alone() {
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.fails(3, &[]);
     said.says(&["full failed: something kept the CPU long after the end", "works none to meet"]);
-}
-
-/// Returns the image of a kernel in the store that offers full.
-fn kernel_of_the_store() -> PathBuf {
-    let folders = fs::read_dir(lasting_store().join("kernels")).unwrap();
-    let is_dynamic = |folder: &PathBuf| {
-        let config = fs::read_to_string(folder.join("config")).unwrap_or_default();
-        config.contains("CONFIG_PREEMPT_DYNAMIC=y")
-    };
-    let folder = folders.map(|entry| entry.unwrap().path()).find(is_dynamic).unwrap();
-    folder.join("vmlinuz")
 }
 
 /// A kernel from a file has no headers: its module is refused, and a scenario without a module is

@@ -1,12 +1,13 @@
 use preemptlab_model::{Metric, MetricName, Platform, VirtualDuration};
-use preemptlab_protocol::{CommandSignal, EndSignal, LoadStart, Report};
+use preemptlab_protocol::{Command, CommandSignal, EndSignal, LoadStart, Report};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
-    MeasureError, Measurements, MetricNames, WindowTime,
+    FileSystem, MeasureError, Measurements, MetricNames, WindowTime,
     activity::activity,
     cyclictest,
     error::find,
+    furnished,
     measurements::{higher, throughput},
     phase::Phases,
     probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
@@ -31,6 +32,8 @@ pub struct CyclictestKernel {
     /// Names of stress-ng's stressors, of which one instance per CPU works.
     #[serde(deserialize_with = "stressors")]
     pub stressors: Vec<String>,
+    /// The file system of their files.
+    pub filesystem: FileSystem,
 }
 
 /// The stressors by default.
@@ -39,7 +42,8 @@ pub struct CyclictestKernel {
 /// - `fork` forks processes, which end at once.
 /// - `dentry` creates and removes files, whose names the kernel frees after a grace period of RCU.
 /// - `sock` sends and receives over loopback, in the softirq of the network.
-const STRESSORS: [&str; 5] = ["mmap", "vm", "fork", "dentry", "sock"];
+/// - `hdd` writes and reads files, which the kernel writes back to the disk in memory.
+const STRESSORS: [&str; 6] = ["mmap", "vm", "fork", "dentry", "sock", "hdd"];
 
 /// Stressors that end a few operations in a window, or none, or whose operations differ by more than models do: one
 /// more or less would decide their rate. They do not count in the throughput where others work.
@@ -83,13 +87,32 @@ impl Default for CyclictestKernel {
             interval_us: IntervalUs::default(),
             fifo_priority: FifoPriority::default(),
             stressors: STRESSORS.map(str::to_owned).into(),
+            filesystem: FileSystem::Ext4,
         }
     }
 }
 
 impl Program for CyclictestKernel {
     fn packages(&self, _: &Platform) -> Vec<&str> {
-        vec![cyclictest::PACKAGE, stress_ng::PACKAGE]
+        let of_files = self.filesystem.package().map(|package| [package, furnished::PACKAGE]);
+        let always = [cyclictest::PACKAGE, stress_ng::PACKAGE];
+        always.into_iter().chain(of_files.into_iter().flatten()).collect()
+    }
+
+    fn modules(&self) -> Vec<&str> {
+        self.filesystem.modules()
+    }
+
+    fn wanted_modules(&self) -> Vec<&'static str> {
+        self.filesystem.wanted_modules().to_vec()
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        self.filesystem.parameters()
+    }
+
+    fn prepare(&self, _: &Platform) -> Vec<Command> {
+        furnished::disk(self.filesystem)
     }
 
     fn assumed_packages(&self) -> Vec<&str> {
@@ -101,12 +124,9 @@ impl Program for CyclictestKernel {
         let mut phases = Phases::new(seed);
         let [settle_ns, fifo_ns, other_ns] = [(); 3].map(|()| phases.next_ns());
         let instances = self.stressors.iter().map(|stressor| format!("--{stressor}={cpus}"));
-        let is_of_one =
-            |(of, _): &(&str, &str)| self.stressors.iter().any(|stressor| stressor == of);
-        let options = stressors::OPTIONS.into_iter().filter(is_of_one);
-        let options = options.map(|(_, option)| option.to_owned());
-        let mut load =
-            stress_ng::stress(seed, instances.chain(options).chain(["--timeout=0".to_owned()]));
+        let options = stressors::options_beside(&self.stressors).map(str::to_owned);
+        let arguments = instances.chain(options).chain(["--timeout=0".to_owned()]);
+        let mut load = stress_ng::stress(self.filesystem, seed, arguments);
         load.end = Some(EndSignal { signal: CommandSignal::Alarm, after_ns: self.load_ns(cpus) });
         let probes = self.probe_set().commands(cpus, START_NS, [fifo_ns, other_ns]);
         Work {
@@ -145,6 +165,11 @@ impl Program for CyclictestKernel {
 }
 
 impl CyclictestKernel {
+    /// Puts the files on tmpfs; returns whether they were on a disk.
+    pub(crate) fn give_disk_up(&mut self) -> bool {
+        std::mem::replace(&mut self.filesystem, FileSystem::Tmpfs) != FileSystem::Tmpfs
+    }
+
     /// Returns the least memory of a machine with `cpus` CPUs, in MiB.
     pub fn memory_mib_min(cpus: u32) -> u32 {
         AROUND_LOAD_MIB + LOAD_MIB * cpus

@@ -3,7 +3,7 @@ use preemptlab_protocol::{LoadStart, Report};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{
-    MeasureError, Measurements, MetricNames, Seconds, WindowTime,
+    FileSystem, MeasureError, Measurements, MetricNames, Seconds, WindowTime,
     activity::activity,
     cyclictest,
     error::find,
@@ -87,7 +87,7 @@ impl Program for CyclictestLoad {
         let load = (!stressors.is_empty()).then(|| {
             let instances = stressors.iter().map(|stressor| format!("--{stressor}={cpus}"));
             let time = format!("--timeout={}", self.load_time());
-            stress_ng::stress(seed, instances.chain([time]))
+            stress_ng::stress(FileSystem::Tmpfs, seed, instances.chain([time]))
         });
         let probes = self.probe_set().commands(cpus, start_ns, [fifo_ns, other_ns]);
         let load_ns = VirtualDuration::from(self.load_time()).as_ns();

@@ -98,6 +98,15 @@ impl FileSystem {
         }
     }
 
+    /// Lists the modules of kernels that have them, which come before [`modules`](Self::modules): checksums by the
+    /// processor's own instruction, which a running system loads by itself. From 6.14 on they are a part of `crc32`.
+    pub fn wanted_modules(self) -> &'static [&'static str] {
+        match self {
+            Self::Ext4 | Self::Xfs | Self::Btrfs => &["crc32c_intel", "crc32c_generic"],
+            Self::Tmpfs => &[],
+        }
+    }
+
     /// Lists the kernel parameters that its modules are given.
     pub fn parameters(self) -> Vec<String> {
         match self {
@@ -135,20 +144,24 @@ impl FileSystem {
 
 /// Returns the commands that furnish a guest before its snapshot.
 pub fn prepare(file_system: FileSystem) -> Vec<Command> {
-    let busybox = |words: &[&str]| {
-        [BUSYBOX].iter().chain(words).map(|&word| word.to_owned()).collect::<Vec<_>>()
-    };
-    let mut commands = vec![command("furnish", busybox(&["sh", "-c", SCRIPT]))];
-    if let Some(made) = file_system.made() {
-        commands.extend([
-            command("mkfs", made),
-            command("mkdir", busybox(&["mkdir", "-p", FOLDER])),
-            command("mount", busybox(&["mount", "-t", file_system.name(), DISK, FOLDER])),
-            // As /tmp: some stressors work as an ordinary user.
-            command("chmod", busybox(&["chmod", "1777", FOLDER])),
-        ]);
-    }
-    commands
+    let furnish = command("furnish", busybox(&["sh", "-c", SCRIPT]));
+    [furnish].into_iter().chain(disk(file_system)).collect()
+}
+
+/// Returns the commands that make and mount a file system; none for tmpfs.
+pub fn disk(file_system: FileSystem) -> Vec<Command> {
+    let Some(made) = file_system.made() else { return Vec::new() };
+    vec![
+        command("mkfs", made),
+        command("mkdir", busybox(&["mkdir", "-p", FOLDER])),
+        command("mount", busybox(&["mount", "-t", file_system.name(), DISK, FOLDER])),
+        // As /tmp: some stressors work as an ordinary user.
+        command("chmod", busybox(&["chmod", "1777", FOLDER])),
+    ]
+}
+
+fn busybox(words: &[&str]) -> Vec<String> {
+    [BUSYBOX].iter().chain(words).map(|&word| word.to_owned()).collect()
 }
 
 #[cfg(test)]

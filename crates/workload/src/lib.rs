@@ -158,13 +158,22 @@ impl Workload {
         }
     }
 
+    /// Puts files that need a disk on tmpfs, where a kernel is given no disk; returns whether there were such files. A
+    /// load alone keeps its disk: it is there for it.
+    pub fn give_disk_up(&mut self) -> bool {
+        match self {
+            Self::CyclictestKernel(workload) => workload.give_disk_up(),
+            _ => false,
+        }
+    }
+
     /// Returns the kernel's modules that a guest needs, without those that they depend on.
     pub fn modules(&self) -> Vec<&str> {
         self.program().modules()
     }
 
     /// Returns the modules that a guest has where its kernel does.
-    pub fn wanted_modules(&self) -> &'static [&'static str] {
+    pub fn wanted_modules(&self) -> Vec<&'static str> {
         self.program().wanted_modules()
     }
 

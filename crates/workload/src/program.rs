@@ -19,8 +19,8 @@ pub trait Program {
     }
 
     /// See [`Workload::wanted_modules`](crate::Workload::wanted_modules).
-    fn wanted_modules(&self) -> &'static [&'static str] {
-        &[]
+    fn wanted_modules(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 
     /// See [`Workload::parameters`](crate::Workload::parameters).

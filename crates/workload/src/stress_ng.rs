@@ -151,23 +151,22 @@ impl Program for StressNg {
     fn packages(&self, _: &Platform) -> Vec<&str> {
         let probes = self.probes.any().then_some(cyclictest::PACKAGE);
         let furnished = self.window.map(|_| furnished::PACKAGE);
-        let of_files = self.window.and_then(|_| self.file_system().package());
+        let of_files = self.file_system().package();
         [PACKAGE].into_iter().chain(probes).chain(furnished).chain(of_files).collect()
     }
 
     fn modules(&self) -> Vec<&str> {
-        self.window.map(|_| self.file_system().modules()).unwrap_or_default()
+        self.file_system().modules()
     }
 
-    fn wanted_modules(&self) -> &'static [&'static str] {
-        match self.window {
-            Some(_) => &furnished::MODULES,
-            None => &[],
-        }
+    fn wanted_modules(&self) -> Vec<&'static str> {
+        let furnished = self.window.map(|_| furnished::MODULES);
+        let of_files = self.file_system().wanted_modules().iter().copied();
+        of_files.chain(furnished.into_iter().flatten()).collect()
     }
 
     fn parameters(&self) -> Vec<String> {
-        self.window.map(|_| self.file_system().parameters()).unwrap_or_default()
+        self.file_system().parameters()
     }
 
     fn prepare(&self, _: &Platform) -> Vec<Command> {
@@ -301,14 +300,12 @@ impl StressNg {
         Some(format!("stress-ng's {} is not executed: {reason}", self.stressor))
     }
 
-    /// Returns the folder of the stressor's files.
-    fn folder(&self) -> &'static str {
-        self.window.map_or(FileSystem::Tmpfs, |_| self.file_system()).folder()
-    }
-
-    /// Returns the file system of the stressor's files in a window.
+    /// Returns the file system of the stressor's files.
     fn file_system(&self) -> FileSystem {
-        self.filesystem.unwrap_or_else(|| stressors::file_system(&self.stressor))
+        match self.window {
+            Some(_) => self.filesystem.unwrap_or_else(|| stressors::file_system(&self.stressor)),
+            None => FileSystem::Tmpfs,
+        }
     }
 
     /// Returns the time that the stressor works; `None` where that depends on its operations.
@@ -346,7 +343,7 @@ impl StressNg {
             ],
             (None, None) => vec![format!("--timeout={}", self.time().unwrap_or(DURATION))],
         };
-        let needs = self.window.into_iter().flat_map(|_| stressors::options(stressor));
+        let needs = self.window.into_iter().flat_map(|_| stressors::options_alone(stressor));
         let what = [format!("--{stressor}={}", self.instances(cpus))]
             .into_iter()
             .chain(needs.map(str::to_owned))
@@ -363,7 +360,7 @@ impl StressNg {
                 signal: CommandSignal::Alarm,
                 after_ns: window_end_ns(window),
             }),
-            ..stress_in(self.folder(), seed, what.chain(where_))
+            ..stress(self.file_system(), seed, what.chain(where_))
         }
     }
 
@@ -434,17 +431,16 @@ const STRESSOR: [&str; 3] = ["stressor.wall", "stressor.user", "stressor.system"
 /// operations that its processes hand each other at its end (`pipe` 100 of 6000).
 const DONE_PERCENT: u64 = 95;
 
-/// Returns the command of stress-ng with these arguments, as a fair task.
-pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
-    stress_in(FileSystem::Tmpfs.folder(), seed, arguments)
-}
-
-/// Returns the same command, which makes its files in a folder.
-fn stress_in(folder: &str, seed: u64, arguments: impl Iterator<Item = String>) -> Command {
+/// Returns the command of stress-ng with these arguments, as a fair task whose files are in a file system.
+pub fn stress(
+    file_system: FileSystem,
+    seed: u64,
+    arguments: impl Iterator<Item = String>,
+) -> Command {
     let argv = [format!("/usr/bin/{PACKAGE}")].into_iter().chain(arguments).chain([
         // Replicates differ in their random numbers, configurations do not.
         format!("--seed={seed}"),
-        format!("--temp-path={folder}"),
+        format!("--temp-path={}", file_system.folder()),
         "--metrics".to_owned(),
         format!("--yaml={YAML}"),
     ]);

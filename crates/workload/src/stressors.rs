@@ -29,7 +29,7 @@ const LEFT_OUT: [(&str, &str); 2] = [
 
 /// Options that make an operation small enough for some in a window, and bound the memory of an instance, beside probes
 /// or alone.
-pub const OPTIONS: [(&str, &str); 4] = [
+const OPTIONS: [(&str, &str); 4] = [
     ("mmap", "--mmap-bytes=32M"),
     ("vm", "--vm-bytes=32M"),
     ("forkheavy", "--forkheavy-procs=64"),
@@ -39,6 +39,10 @@ pub const OPTIONS: [(&str, &str); 4] = [
 /// Options of stressors that work alone.
 const OPTIONS_ALONE: [(&str, &str); 1] = [("mmaphuge", "--mmaphuge-mmaps=8")];
 
+/// Options of stressors that work beside probes and others.
+const OPTIONS_BESIDE: [(&str, &str); 3] =
+    [("hdd", "--hdd-bytes=16M"), ("iomix", "--iomix-bytes=32M"), ("revio", "--revio-bytes=32M")];
+
 /// Stressors that refuse to work as root.
 const OF_USERS: [&str; 2] = ["exec", "spawn"];
 
@@ -46,9 +50,15 @@ const OF_USERS: [&str; 2] = ["exec", "spawn"];
 const ON_DISK: [&str; 3] = ["fiemap", "swap", "verity"];
 
 /// Lists the options of a stressor that works alone.
-pub fn options(stressor: &str) -> impl Iterator<Item = &'static str> {
+pub fn options_alone(stressor: &str) -> impl Iterator<Item = &'static str> {
     let all = OPTIONS.into_iter().chain(OPTIONS_ALONE);
     all.filter(move |(name, _)| *name == stressor).map(|(_, option)| option)
+}
+
+/// Lists the options of stressors that work beside probes and each other.
+pub fn options_beside<'a>(stressors: &'a [String]) -> impl Iterator<Item = &'static str> + 'a {
+    let all = OPTIONS.into_iter().chain(OPTIONS_BESIDE);
+    all.filter(|(name, _)| stressors.iter().any(|of| of == name)).map(|(_, option)| option)
 }
 
 /// Returns the file system that a stressor has where an experiment names none.

@@ -91,9 +91,9 @@ fn the_load_begins_before_the_probes_and_is_ended_after_them() {
     let [fifo, other, load] = &job.probes[..] else { panic!("{:?}", job.probes) };
     assert_eq!(
         load.argv.join(" "),
-        "/usr/bin/stress-ng --mmap=2 --vm=2 --fork=2 --dentry=2 --sock=2 \
-         --mmap-bytes=32M --vm-bytes=32M --timeout=0 --seed=1 \
-         --temp-path=/tmp --metrics --yaml=/tmp/stress-ng.yaml"
+        "/usr/bin/stress-ng --mmap=2 --vm=2 --fork=2 --dentry=2 --sock=2 --hdd=2 \
+         --mmap-bytes=32M --vm-bytes=32M --hdd-bytes=16M --timeout=0 --seed=1 \
+         --temp-path=/run/files --metrics --yaml=/tmp/stress-ng.yaml"
     );
     let end = load.end.unwrap();
     assert_eq!(end.signal, CommandSignal::Alarm);
@@ -104,7 +104,29 @@ fn the_load_begins_before_the_probes_and_is_ended_after_them() {
         let ended = probe.end.map_or(350_000_000, |end| end.after_ns);
         assert!(probe.delay_ns + ended <= end.after_ns, "{probe:?}");
     }
-    assert_eq!(workload("").packages(Arch::Amd64), ["rt-tests", "stress-ng"]);
+}
+
+#[test]
+fn files_are_on_a_disk_that_a_kernel_need_not_have() {
+    let mut ext4 = workload("");
+    assert_eq!(
+        ext4.packages(Arch::Amd64),
+        ["rt-tests", "stress-ng", "e2fsprogs", "busybox-static"]
+    );
+    assert_eq!(ext4.modules(), ["brd", "ext4"]);
+    // The processor's own instruction comes first: a file system takes the best that is there.
+    assert_eq!(ext4.wanted_modules(), ["crc32c_intel", "crc32c_generic"]);
+    assert_eq!(ext4.parameters(), ["brd.rd_size=393216"]);
+    let names: Vec<_> = ext4.prepare(Arch::Amd64).into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["mkfs", "mkdir", "mount", "chmod"]);
+
+    let tmpfs = workload("filesystem = \"tmpfs\"");
+    assert_eq!(tmpfs.packages(Arch::Amd64), ["rt-tests", "stress-ng"]);
+    assert!(tmpfs.modules().is_empty() && tmpfs.prepare(Arch::Amd64).is_empty());
+    assert!(ext4.give_disk_up() && ext4 == tmpfs && !ext4.give_disk_up());
+    // The disk is what a load alone is there for.
+    let mut alone = read("kind = \"stress-ng\"\nwindow = \"250ms\"\nfilesystem = \"xfs\"").unwrap();
+    assert!(!alone.give_disk_up());
 }
 
 #[test]
@@ -115,6 +137,10 @@ fn keys_are_checked() {
         ("stressors = [\"mmap=1 --cpu\"]", "`mmap=1 --cpu` is not a stressor's name, such as mmap"),
         ("stressors = [\"-x\"]", "`-x` is not a stressor's name"),
         ("window = \"10ms\"", "a time from 50ms to 3600s in whole milliseconds"),
+        (
+            "filesystem = \"ntfs\"",
+            "unknown variant `ntfs`, expected one of `ext4`, `xfs`, `btrfs`, `tmpfs`",
+        ),
         ("groups = 2", "unknown field `groups`"),
     ] {
         let error = read(&format!("kind = \"cyclictest-kernel\"\n{parameters}")).unwrap_err();

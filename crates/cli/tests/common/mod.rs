@@ -159,6 +159,17 @@ pub fn lasting_store() -> PathBuf {
         .unwrap()
 }
 
+/// Returns the image of a kernel in the store that offers full.
+pub fn kernel_of_the_store() -> PathBuf {
+    let folders = fs::read_dir(lasting_store().join("kernels")).unwrap();
+    let is_dynamic = |folder: &PathBuf| {
+        let config = fs::read_to_string(folder.join("config")).unwrap_or_default();
+        config.contains("CONFIG_PREEMPT_DYNAMIC=y")
+    };
+    let folder = folders.map(|entry| entry.unwrap().path()).find(is_dynamic).unwrap();
+    folder.join("vmlinuz")
+}
+
 /// Output and exit code of a command.
 #[derive(Debug)]
 pub struct Finished {

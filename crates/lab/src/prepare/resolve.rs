@@ -31,7 +31,7 @@ impl<'a> Wanted<'a> {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct WantedModules<'a> {
     needed: Vec<&'a str>,
-    further: &'static [&'static str],
+    further: Vec<&'static str>,
 }
 
 impl<'a> WantedModules<'a> {
@@ -74,7 +74,8 @@ fn refuse_modules(experiment: &Experiment) -> Result<(), PrepareError> {
         if workload.needs_player() {
             return refuse(format!("the workload `{name}` plays a scenario in the kernel"));
         }
-        if let Some(module) = workload.modules().iter().chain(workload.wanted_modules()).next() {
+        if let Some(module) = workload.modules().into_iter().chain(workload.wanted_modules()).next()
+        {
             return refuse(format!(
                 "the workload `{name}` works with the kernel module `{module}`"
             ));
@@ -108,6 +109,14 @@ impl Preparation<'_> {
         }
         let qemu = if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
         if is_host {
+            for (name, workload) in &mut experiment.workload {
+                if workload.give_disk_up() {
+                    let instead = format!(
+                        "the files of `{name}` are on tmpfs: the machine's own kernel is given no disk"
+                    );
+                    self.provision.tell(Event::Warning(instead));
+                }
+            }
             refuse_modules(&experiment)?;
         }
         let mut artifacts = Artifacts::new();
@@ -226,8 +235,16 @@ impl Preparation<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        names.extend(workload.modules());
-        let modules = self.provision.modules(kernel, &names)?;
+        let of_files = workload.modules();
+        names.extend(&of_files);
+        let modules = self.provision.modules(kernel, &names).map_err(|error| match &error {
+            ModuleError::Unknown { name, .. } | ModuleError::NoModules { name, .. }
+                if of_files.contains(&name.as_str()) =>
+            {
+                PrepareError::NoDisk(error)
+            }
+            _ => error.into(),
+        })?;
         Ok(modules.into_iter().map(|module| (module.path, module.bytes)).collect())
     }
 

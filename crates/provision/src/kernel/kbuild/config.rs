@@ -8,10 +8,14 @@ use preemptlab_model::{KernelConfig, Platform, SymbolValue, Symbols};
 const STRIPPED: [(&str, &str); 3] =
     [("MODULE_SIG_ALL", "n"), ("MODULE_SIG_KEY", "\"\""), ("SYSTEM_TRUSTED_KEYS", "\"\"")];
 
+/// Modules of Debian's that are built in: a disk in memory with ext4, on which workloads have their files, and the
+/// processor's own instruction for its checksums.
+const BUILT_IN: [&str; 3] = ["BLK_DEV_RAM", "EXT4_FS", "CRYPTO_CRC32C_INTEL"];
+
 /// The compiler's name, as the configuration has it.
 const COMPILER: &str = "CC_VERSION_TEXT";
 
-/// Returns Debian's configuration with every module switched off and these symbols set, which the
+/// Returns Debian's configuration with nearly every module switched off and these symbols set, which the
 /// kernel's own tools complete. Among the members of a choice the last one wins.
 pub(crate) fn start(debian: &str, symbols: &Symbols) -> String {
     let is_ours = |name: &str| {
@@ -23,6 +27,7 @@ pub(crate) fn start(debian: &str, symbols: &Symbols) -> String {
         let name = name.and_then(|rest| rest.split(['=', ' ']).next()).unwrap_or_default();
         match line.strip_suffix("=m") {
             _ if is_ours(name) => {}
+            Some(_) if BUILT_IN.contains(&name) => text.push_str(&format!("CONFIG_{name}=y\n")),
             Some(_) => text.push_str(&format!("# CONFIG_{name} is not set\n")),
             None => text.extend([line, "\n"]),
         }
@@ -70,7 +75,7 @@ mod tests {
     use super::*;
 
     const DEBIAN: &str = "CONFIG_CC_VERSION_TEXT=\"x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19)\"\n\
-        CONFIG_HZ_250=y\n# CONFIG_HZ_1000 is not set\nCONFIG_HZ=250\nCONFIG_EXT4_FS=m\n\
+        CONFIG_HZ_250=y\n# CONFIG_HZ_1000 is not set\nCONFIG_HZ=250\nCONFIG_EXT4_FS=m\nCONFIG_XFS_FS=m\n\
         CONFIG_CC_OPT=\"-f=memset=m\"\nCONFIG_MODULE_SIG_ALL=y\nCONFIG_UNIX=y\n";
 
     fn of_amd64(debian: &str) -> Option<String> {
@@ -81,7 +86,8 @@ mod tests {
     fn modules_go_and_what_was_asked_for_stands_last() {
         let text =
             start(DEBIAN, &"+HZ_1000=y+UNIX=n+LOG_BUF_SHIFT=18+CMDLINE=\"b\"".parse().unwrap());
-        assert!(text.contains("# CONFIG_EXT4_FS is not set\n"), "{text}");
+        assert!(text.contains("# CONFIG_XFS_FS is not set\n"), "{text}");
+        assert!(text.contains("CONFIG_EXT4_FS=y\n"), "{text}");
         assert!(text.contains("CONFIG_CC_OPT=\"-f=memset=m\"\n"), "{text}");
         assert_eq!(text.matches("HZ_1000").count(), 1);
         assert_eq!(text.matches("MODULE_SIG_ALL").count(), 1);

@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn amd64_s_configuration_keeps_its_bytes() {
         let digest = Digest::of(lab(Arch::Amd64).as_bytes()).to_string();
-        assert_eq!(digest, "f273f52e4fac512d7a3ad97c3d17392e25af76eddb8c1c77219b9db9d4a75e6e");
+        assert_eq!(digest, "898446c438b180106f5c7be73b54bb47b10d1aae9b12b4115e8107ae957afdd6");
     }
 
     #[test]

@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// Counts up when the same packages are to become another kernel.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 
 /// Files of a kernel that was built, in its folder.
 pub(crate) const CONFIG_FILE: &str = "config";
