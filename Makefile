@@ -115,7 +115,7 @@ reproducible: deps
 
 ## studies: every study in full, and its page; a night on 2 cores
 STUDIES = ablation arora-2024 atlas census database-cpus detour dynamic eevdf evans-2006 fleming-2019 \
-    fleming-2019-arm64 folios inversion kstack postgres righi-2024 rowand-2011 rowand-2011-arm64 rseq-slice rt-boards smp
+    fleming-2019-arm64 folios inversion kstack postgres righi-2024 rowand-2011 rowand-2011-arm64 rseq-slice rt-boards smp writeback
 studies: $(STUDIES:%=study-%)
 
 ## study-NAME: one study in full, and its page

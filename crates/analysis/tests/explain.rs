@@ -17,9 +17,11 @@ fn a_cell_is_chosen_by_its_name_or_its_worst_wakeup() {
     assert_eq!(worst, "debian:6.12.107+deb13 full processes on 1 CPU #1");
     let full = named(Some("full #1")).unwrap();
     assert_eq!(full.factors.replicate, 1);
+    assert_eq!(named(Some("6.12.107+deb13 full #1")).unwrap().id, full.id);
     assert_eq!(named(Some(&full.id.to_string()[..8])).unwrap().id, full.id);
     for (name, said) in [
         ("lazy", "no finished cell is called `lazy`; name one of these"),
+        ("6.12 full", "no finished cell is called `6.12 full`; name one of these"),
         ("processes", "names 4 cells of several configurations"),
     ] {
         let error = named(Some(name)).unwrap_err();

@@ -58,7 +58,10 @@ fn vm_every_part_of_the_load_works_until_its_window_ends() {
     let kernel = format!("file:{}", kernel_of_the_store().display());
     let of_file = ["run", "load.toml", "--kernel", &kernel, "--preempt", "full"];
     let said = run(&[&of_file[..], &["--out", "refused"]].concat());
-    said.fails(4, &["the module `brd` is needed", "`filesystem = \"tmpfs\"` needs no module"]);
+    said.fails(
+        4,
+        &["the module `brd` is needed", "with `filesystem = \"tmpfs\"` the files need no module"],
+    );
     let on_tmpfs = EXPERIMENT.to_owned() + "filesystem = \"tmpfs\"\n";
     desk.write("load.toml", &on_tmpfs);
     run(&[&of_file[..], &["--out", "tmpfs"]].concat()).succeeds();

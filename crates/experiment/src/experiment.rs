@@ -138,6 +138,7 @@ impl Experiment {
         let mut experiment: Self =
             toml::from_str(text).map_err(|error| SpecError::new(text, &error))?;
         name_machine(text, &mut experiment)?;
+        experiment.workload.values_mut().for_each(Workload::name_file_system);
         experiment.workload = each_alone(text, experiment.workload)?;
         experiment.check(text)?;
         Ok(experiment)

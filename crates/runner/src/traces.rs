@@ -145,7 +145,7 @@ fn read(
     let found = findings(stream()?, kernel, target, opportunities, window)?;
     Ok(match &found.bound {
         Some(bound) => {
-            let worst = worst_instant(stream, kernel, target, window, bound, &found.sections)?;
+            let worst = worst_instant(stream, kernel, target, window, bound)?;
             Findings { worst, ..found }
         }
         None => {

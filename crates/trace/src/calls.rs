@@ -97,7 +97,7 @@ impl Calls {
             },
             Call::Exception(probe) => kernel.tracepoint(probe).name.as_str().into(),
             Call::Thread(task) => match machine.task(task) {
-                Some(task) => thread(&task.comm).into(),
+                Some(task) => format!("thread {}", program(&task.comm)).into(),
                 None => "thread".into(),
             },
         }
@@ -112,11 +112,6 @@ fn called(cpu: &Cpu) -> Option<Call> {
         Frame::Thread => Some(Call::Thread(cpu.task)),
         Frame::Entry { .. } | Frame::Softirq(_) => None,
     })
-}
-
-/// Returns the name of a kernel thread's work: `thread kswapd`.
-pub(crate) fn thread(comm: &str) -> String {
-    format!("thread {}", program(comm))
 }
 
 /// Returns what threads of one purpose have in common in their names: `kworker` of `kworker/0:1`, `kswapd` of

@@ -74,8 +74,7 @@ fn every_instant_of_a_gap_waits_for_its_end() {
     let bound = found.bound.unwrap();
     let longest = bound.longest[0];
     assert_eq!((longest.start_ns, longest.end_ns), (1_450_000, 1_500_000));
-    let worst =
-        worst_instant(|| Ok(trace.as_slice()), &kernel, target(), WINDOW, &bound, &found.sections);
+    let worst = worst_instant(|| Ok(trace.as_slice()), &kernel, target(), WINDOW, &bound);
     let worst = worst.unwrap().unwrap();
     assert_eq!((worst.ns, worst.to_string().as_str()), (1_450_000, "stolen time"));
 }

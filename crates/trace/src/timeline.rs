@@ -39,9 +39,6 @@ const WRAPPERS: [&str; 14] = [
     "on_each_cpu",
 ];
 
-/// The level of the kernel of a thread of its own, in a segment's context.
-pub(crate) const THREAD: &str = "kernel thread";
-
 /// Segments that are drawn as one, because the wakeup has too many: they differ in their times alone and are
 /// near each other. The one is as long as they are together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -596,7 +593,7 @@ fn innermost(kernel: &Kernel, cpu: &Cpu) -> Option<String> {
 /// Returns the names of the kernel's levels, from the outermost to the innermost.
 fn context(kernel: &Kernel, cpu: &Cpu) -> String {
     let name = |frame: &Frame| match frame {
-        Frame::Thread => THREAD.to_owned(),
+        Frame::Thread => "kernel thread".to_owned(),
         Frame::Syscall(number) => match (kernel.arch().syscall)(*number) {
             Some(name) => format!("{name}()"),
             None => format!("system call {number}"),

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Cause, Timeline,
     bound::{Bound, Closed},
-    calls,
     cpu::SectionKind,
     decode::TraceError,
     explain::{Window, closed_timeline, timelines, wakeups, worst},
+    findings::Findings,
     kernel::Kernel,
     ranking::Ranked,
-    timeline::{THREAD, is_wrapper},
+    timeline::is_wrapper,
     wakeup::Target,
 };
 
@@ -23,10 +23,9 @@ use crate::{
 pub struct WorstInstant {
     /// The instant, in virtual nanoseconds.
     pub ns: u64,
-    /// Largest part of the latency.
+    /// Cause of the largest part of the latency, or of the section that is most of it.
     pub cause: Cause,
-    /// The function to blame for most of this part, or the call that it is in; empty where the trace
-    /// does not tell.
+    /// The function to blame for most of it, or the call; empty where the trace does not tell.
     pub function: String,
 }
 
@@ -39,8 +38,8 @@ impl fmt::Display for WorstInstant {
     }
 }
 
-/// Finds the cause of the worst instant of a trace with this bound and these sections. Where a wakeup was later than
-/// the stretches allow, that is the worst instant. `window` is on `CLOCK_MONOTONIC`.
+/// Finds the cause of the worst instant of a trace with this bound. Where a wakeup was later than the
+/// stretches allow, that is the worst instant. `window` is on `CLOCK_MONOTONIC`.
 ///
 /// # Errors
 ///
@@ -51,49 +50,45 @@ pub fn worst_instant<R: Read>(
     target: Target<'_>,
     window: Window,
     bound: &Bound,
-    sections: &[Ranked],
 ) -> Result<Option<WorstInstant>, TraceError> {
-    let Some(closed) = bound.longest.first().filter(|_| bound.is_sound()) else {
-        let found = worst(wakeups(trace()?, kernel, target, window)?, 1);
-        let timeline = timelines(trace()?, kernel, found)?.pop();
-        return Ok(timeline.as_ref().and_then(WorstInstant::of));
-    };
-    let Some(timeline) = closed_timeline(trace()?, kernel, *closed)? else { return Ok(None) };
-    let worst = WorstInstant::of(&timeline);
-    Ok(match around(closed, sections) {
-        // Many short holds of locks in one long section: it is to blame, and not the locks.
-        Some(section) if worst.as_ref().is_some_and(|worst| is_wrapper(&worst.function)) => {
-            Some(WorstInstant::in_section(&timeline, section))
+    let timeline = match bound.longest.first().filter(|_| bound.is_sound()) {
+        Some(closed) => closed_timeline(trace()?, kernel, *closed)?,
+        None => {
+            let found = worst(wakeups(trace()?, kernel, target, window)?, 1);
+            timelines(trace()?, kernel, found)?.pop()
         }
-        _ => worst,
-    })
-}
-
-/// Returns the section that is most of a stretch.
-fn around<'a>(closed: &Closed, sections: &'a [Ranked]) -> Option<&'a Ranked> {
-    let shared_ns = |it: &&Ranked| {
-        let end_ns = it.max_end_ns.filter(|_| it.max_cpu == Some(closed.cpu)).unwrap_or(0);
-        closed.end_ns.min(end_ns).saturating_sub(closed.start_ns.max(it.max_start_ns))
     };
-    let len_ns = closed.end_ns - closed.start_ns;
-    sections.iter().filter(|it| 2 * shared_ns(it) > len_ns).max_by_key(shared_ns)
+    Ok(timeline.as_ref().and_then(WorstInstant::of))
 }
 
 impl WorstInstant {
+    /// Returns the worst instant of findings. Where one section is most of the stretch that makes it, that section is
+    /// the cause, and not what the kernel did in it for most of the time, such as short holds of locks.
+    pub fn of_findings(found: &Findings) -> Option<Self> {
+        let worst = found.worst.clone()?;
+        let bound = found.bound.as_ref().filter(|bound| bound.is_sound());
+        let closed = bound.and_then(|bound| bound.longest.first());
+        Some(match closed.and_then(|closed| around(closed, &found.sections)) {
+            Some(section) => worst.of_section(section),
+            None => worst,
+        })
+    }
+
+    fn of_section(self, section: &Ranked) -> Self {
+        let (cause, function) = (cause(section.kind), &section.function);
+        // The trace knows which calls are system calls, and has `munmap()` for `munmap`.
+        match self.function.strip_suffix("()") == Some(function.as_str()) {
+            true => Self { cause, ..self },
+            false => Self { cause, function: function.clone(), ..self },
+        }
+    }
+
     /// Returns the cause of most of a latency; `None` where there is none.
     fn of(timeline: &Timeline) -> Option<Self> {
         let (cause, _) = timeline.causes().first().copied()?;
-        Some(Self::of_cause(timeline, cause))
-    }
-
-    /// Returns the function with most of what a cause has of a latency.
-    fn of_cause(timeline: &Timeline, cause: Cause) -> Self {
         let mut functions: BTreeMap<String, u64> = BTreeMap::new();
         for segment in timeline.segments.iter().filter(|segment| segment.cause == cause) {
-            let call = || match segment.context.rsplit(" > ").next().unwrap_or_default() {
-                THREAD => calls::thread(&segment.comm),
-                call => call.to_owned(),
-            };
+            let call = || segment.context.rsplit(" > ").next().unwrap_or_default().to_owned();
             // Of a kernel that does not give way, the call matters and not where it was met.
             let function = match cause {
                 Cause::NotPreemptible => call(),
@@ -105,21 +100,32 @@ impl WorstInstant {
         }
         let most = functions.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
         let function = most.map(|(function, _)| function).unwrap_or_default();
-        Self { ns: timeline.wakeup.due_ns, cause, function }
+        Some(Self { ns: timeline.wakeup.due_ns, cause, function })
     }
+}
 
-    /// Returns the cause of a latency that one section makes.
-    fn in_section(timeline: &Timeline, section: &Ranked) -> Self {
-        let cause = match section.kind {
-            SectionKind::PreemptOff => Cause::PreemptOff,
-            SectionKind::IrqsOff => Cause::IrqsOff,
-            SectionKind::Softirq => Cause::Softirq,
-            SectionKind::NotPreemptible => {
-                return Self::of_cause(timeline, Cause::NotPreemptible);
-            }
-        };
-        Self { ns: timeline.wakeup.due_ns, cause, function: section.function.clone() }
+fn cause(kind: SectionKind) -> Cause {
+    match kind {
+        SectionKind::PreemptOff => Cause::PreemptOff,
+        SectionKind::IrqsOff => Cause::IrqsOff,
+        SectionKind::Softirq => Cause::Softirq,
+        SectionKind::NotPreemptible => Cause::NotPreemptible,
     }
+}
+
+/// Returns the section that is most of a stretch, the first of equal ones.
+fn around<'a>(closed: &Closed, sections: &'a [Ranked]) -> Option<&'a Ranked> {
+    let shared_ns = |it: &Ranked| {
+        let end_ns = it.max_end_ns.filter(|_| it.max_cpu == Some(closed.cpu)).unwrap_or(0);
+        let shared_ns =
+            closed.end_ns.min(end_ns).saturating_sub(closed.start_ns.max(it.max_start_ns));
+        // Without interrupts and softirqs in it, which are not its own.
+        shared_ns.min(it.max_ns)
+    };
+    sections
+        .iter()
+        .filter(|it| 2 * shared_ns(it) > closed.len_ns() && !is_wrapper(&it.function))
+        .reduce(|a, b| if shared_ns(b) > shared_ns(a) { b } else { a })
 }
 
 #[cfg(test)]
@@ -127,7 +133,7 @@ mod tests {
     use super::*;
     use crate::{
         Opportunities, findings,
-        testing::{PROBE, busy, kernel, segment},
+        testing::{PROBE, busy, kernel},
     };
 
     #[test]
@@ -139,31 +145,14 @@ mod tests {
         let found = findings(trace.as_slice(), &kernel, target, all, window).unwrap();
         assert!(found.worst.is_none());
         let bound = found.bound.unwrap();
-        let worst = worst_instant(
-            || Ok(trace.as_slice()),
-            &kernel,
-            target,
-            window,
-            &bound,
-            &found.sections,
-        );
+        let worst = worst_instant(|| Ok(trace.as_slice()), &kernel, target, window, &bound);
         let worst = worst.unwrap().unwrap();
         assert_eq!(worst.ns, bound.longest[0].start_ns);
         assert_eq!(worst.to_string(), "preemption off in do_nanosleep");
     }
 
-    /// A stretch of 100 us in which a lock is taken often, and a section that is nearly all of it.
-    #[test]
-    fn a_section_of_many_short_holds_of_locks_is_named_and_not_the_locks() {
-        let closed = Closed {
-            cpu: 0,
-            start_ns: 1_000,
-            start_address: 0,
-            end_ns: 101_000,
-            has_softirq: false,
-            removed_ns: 0,
-        };
-        let section = |function: &str, kind, cpu, (start_ns, end_ns): (u64, u64)| Ranked {
+    fn section(function: &str, kind: SectionKind, (start_ns, end_ns): (u64, u64)) -> Ranked {
+        Ranked {
             kind,
             function: function.to_owned(),
             callers: Vec::new(),
@@ -172,31 +161,53 @@ mod tests {
             max_ns: end_ns - start_ns,
             max_start_ns: start_ns,
             max_end_ns: Some(end_ns),
-            max_cpu: Some(cpu),
-        };
-        let off = SectionKind::PreemptOff;
-        let sections = [
-            section("_raw_spin_lock_irqsave", SectionKind::IrqsOff, 0, (2_000, 3_000)),
-            section("elsewhere", off, 1, (1_000, 101_000)),
-            section("earlier", off, 0, (0, 40_000)),
-            section("holder", off, 0, (1_500, 100_000)),
-        ];
-        assert_eq!(around(&closed, &sections).unwrap().function, "holder");
-        assert!(around(&closed, &sections[..3]).is_none());
+            max_cpu: Some(0),
+        }
+    }
 
-        let lock = "_raw_spin_lock_irqsave";
-        let mut segments = vec![segment(1_000, 51_000, Cause::IrqsOff, Some(lock))];
-        segments.push(segment(51_000, 101_000, Cause::NotPreemptible, None));
-        segments[1].context = "close()".to_owned();
+    /// Of a stretch of 100 us, from 1 us on.
+    #[test]
+    fn the_section_that_is_most_of_a_stretch_is_the_cause() {
         let (trace, kernel) = (busy(3), kernel());
         let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
         let window = Window { start_ns: 0, end_ns: u64::MAX };
-        let all = wakeups(trace.as_slice(), &kernel, target, window).unwrap();
-        let timeline = timelines(trace.as_slice(), &kernel, worst(all, 1)).unwrap().remove(0);
-        let timeline = Timeline { segments, ..timeline };
-        let named = |section| WorstInstant::in_section(&timeline, section).to_string();
-        assert_eq!(named(&sections[3]), "preemption off in holder");
-        let call = Ranked { kind: SectionKind::NotPreemptible, ..sections[3].clone() };
-        assert_eq!(named(&call), "not preemptible in close()");
+        let all = Opportunities::Everywhere;
+        let mut found = findings(trace.as_slice(), &kernel, target, all, window).unwrap();
+        let bound = found.bound.as_mut().unwrap();
+        let (start_ns, end_ns) = (1_000, 101_000);
+        bound.longest = vec![Closed { start_ns, end_ns, ..bound.longest[0] }];
+        let of_lock = |function: &str| {
+            Some(WorstInstant { ns: 1_000, cause: Cause::IrqsOff, function: function.to_owned() })
+        };
+        found.worst = of_lock("_raw_spin_lock_irqsave");
+        let named = |found: &Findings| WorstInstant::of_findings(found).unwrap().to_string();
+
+        let (off, irqs, softirq, call) = (
+            SectionKind::PreemptOff,
+            SectionKind::IrqsOff,
+            SectionKind::Softirq,
+            SectionKind::NotPreemptible,
+        );
+        // No section is half of it, or it is one that takes a lock for others, or on another CPU.
+        let elsewhere =
+            Ranked { max_cpu: Some(1), ..section("elsewhere", off, (start_ns, end_ns)) };
+        found.sections = vec![
+            elsewhere,
+            section("_raw_spin_lock_irqsave", irqs, (start_ns, end_ns)),
+            section("earlier", off, (0, 40_000)),
+        ];
+        assert_eq!(named(&found), "interrupts off in _raw_spin_lock_irqsave");
+        // Of equal ones the first; interrupts and softirqs in a section are not its own.
+        let around_softirq = Ranked { max_ns: 5_000, ..section("short", off, (start_ns, end_ns)) };
+        found.sections.push(around_softirq);
+        found.sections.push(section("rcu_core_si", softirq, (2_000, 99_000)));
+        found.sections.push(section("equal", off, (2_000, 99_000)));
+        assert_eq!(named(&found), "softirq in rcu_core_si");
+        found.sections.push(section("holder", off, (1_500, 100_000)));
+        assert_eq!(named(&found), "preemption off in holder");
+        found.sections.push(section("close", call, (1_000, 101_000)));
+        assert_eq!(named(&found), "not preemptible in close");
+        found.worst = of_lock("close()");
+        assert_eq!(named(&found), "not preemptible in close()");
     }
 }

@@ -32,8 +32,10 @@ pub struct CyclictestKernel {
     /// Names of stress-ng's stressors, of which one instance per CPU works.
     #[serde(deserialize_with = "stressors")]
     pub stressors: Vec<String>,
-    /// The file system of their files.
-    pub filesystem: FileSystem,
+    /// The file system of their files. A file without it asks for ext4; a recording without it, made before there was
+    /// a choice, has tmpfs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<FileSystem>,
 }
 
 /// The stressors by default.
@@ -63,7 +65,7 @@ const COARSE: [&str; 13] = [
     "yield",
 ];
 
-/// Memory of a guest besides the load's, in MiB: kernel, image and probes.
+/// Memory of a guest besides the load's, in MiB: kernel, image, probes, and a file system's journal and tables.
 const AROUND_LOAD_MIB: u32 = 192;
 
 /// Memory of the load for each CPU, in MiB.
@@ -87,32 +89,32 @@ impl Default for CyclictestKernel {
             interval_us: IntervalUs::default(),
             fifo_priority: FifoPriority::default(),
             stressors: STRESSORS.map(str::to_owned).into(),
-            filesystem: FileSystem::Ext4,
+            filesystem: None,
         }
     }
 }
 
 impl Program for CyclictestKernel {
     fn packages(&self, _: &Platform) -> Vec<&str> {
-        let of_files = self.filesystem.package().map(|package| [package, furnished::PACKAGE]);
+        let of_files = self.file_system().package().map(|package| [package, furnished::PACKAGE]);
         let always = [cyclictest::PACKAGE, stress_ng::PACKAGE];
         always.into_iter().chain(of_files.into_iter().flatten()).collect()
     }
 
     fn modules(&self) -> Vec<&str> {
-        self.filesystem.modules()
+        self.file_system().modules()
     }
 
     fn wanted_modules(&self) -> Vec<&'static str> {
-        self.filesystem.wanted_modules().to_vec()
+        self.file_system().wanted_modules()
     }
 
     fn parameters(&self) -> Vec<String> {
-        self.filesystem.parameters()
+        self.file_system().parameters()
     }
 
     fn prepare(&self, _: &Platform) -> Vec<Command> {
-        furnished::disk(self.filesystem)
+        furnished::disk(self.file_system())
     }
 
     fn assumed_packages(&self) -> Vec<&str> {
@@ -126,7 +128,7 @@ impl Program for CyclictestKernel {
         let instances = self.stressors.iter().map(|stressor| format!("--{stressor}={cpus}"));
         let options = stressors::options_beside(&self.stressors).map(str::to_owned);
         let arguments = instances.chain(options).chain(["--timeout=0".to_owned()]);
-        let mut load = stress_ng::stress(self.filesystem, seed, arguments);
+        let mut load = stress_ng::stress(self.file_system(), seed, arguments);
         load.end = Some(EndSignal { signal: CommandSignal::Alarm, after_ns: self.load_ns(cpus) });
         let probes = self.probe_set().commands(cpus, START_NS, [fifo_ns, other_ns]);
         Work {
@@ -165,9 +167,18 @@ impl Program for CyclictestKernel {
 }
 
 impl CyclictestKernel {
-    /// Puts the files on tmpfs; returns whether they were on a disk.
-    pub(crate) fn give_disk_up(&mut self) -> bool {
-        std::mem::replace(&mut self.filesystem, FileSystem::Tmpfs) != FileSystem::Tmpfs
+    /// See [`Workload::name_file_system`](crate::Workload::name_file_system).
+    pub(crate) fn name_file_system(&mut self) {
+        self.filesystem.get_or_insert(FileSystem::Ext4);
+    }
+
+    /// See [`Workload::put_files_on_tmpfs`](crate::Workload::put_files_on_tmpfs).
+    pub(crate) fn put_files_on_tmpfs(&mut self) -> bool {
+        self.filesystem.replace(FileSystem::Tmpfs).is_some_and(|it| it != FileSystem::Tmpfs)
+    }
+
+    fn file_system(&self) -> FileSystem {
+        self.filesystem.unwrap_or(FileSystem::Tmpfs)
     }
 
     /// Returns the least memory of a machine with `cpus` CPUs, in MiB.

@@ -11,7 +11,7 @@ pub const PACKAGE: &str = "busybox-static";
 
 const BUSYBOX: &str = "/usr/bin/busybox";
 
-/// Modules of kernels that have them, which come before those of a file system: checksums of file systems, sockets of
+/// Modules of kernels that have them: checksums of file systems (also where a window needs none), sockets of
 /// ciphers, devices that stressors open, and swap. A kernel loads most of them itself where it has a modprobe.
 pub const MODULES: [&str; 10] = [
     "crc32c_generic",
@@ -98,12 +98,13 @@ impl FileSystem {
         }
     }
 
-    /// Lists the modules of kernels that have them, which come before [`modules`](Self::modules): checksums by the
-    /// processor's own instruction, which a running system loads by itself. From 6.14 on they are a part of `crc32`.
-    pub fn wanted_modules(self) -> &'static [&'static str] {
+    /// Lists the modules that a guest has where its kernel does, before [`modules`](Self::modules): checksums, first by
+    /// the processor's own instruction, as a running system loads them by itself. From 6.14 on `crc32` has this
+    /// code, and there are no such modules.
+    pub fn wanted_modules(self) -> Vec<&'static str> {
         match self {
-            Self::Ext4 | Self::Xfs | Self::Btrfs => &["crc32c_intel", "crc32c_generic"],
-            Self::Tmpfs => &[],
+            Self::Ext4 | Self::Xfs | Self::Btrfs => vec!["crc32c_intel", "crc32c_generic"],
+            Self::Tmpfs => Vec::new(),
         }
     }
 

@@ -158,11 +158,18 @@ impl Workload {
         }
     }
 
-    /// Puts files that need a disk on tmpfs, where a kernel is given no disk; returns whether there were such files. A
-    /// load alone keeps its disk: it is there for it.
-    pub fn give_disk_up(&mut self) -> bool {
+    /// Gives a load beside probes whose file names no file system the one that it has by default.
+    pub fn name_file_system(&mut self) {
+        if let Self::CyclictestKernel(workload) = self {
+            workload.name_file_system();
+        }
+    }
+
+    /// Puts the files of a load beside probes on tmpfs, and returns whether they were on a disk. `stress-ng` keeps its
+    /// disk, since its file system is what is measured.
+    pub fn put_files_on_tmpfs(&mut self) -> bool {
         match self {
-            Self::CyclictestKernel(workload) => workload.give_disk_up(),
+            Self::CyclictestKernel(workload) => workload.put_files_on_tmpfs(),
             _ => false,
         }
     }

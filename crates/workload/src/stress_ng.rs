@@ -161,8 +161,8 @@ impl Program for StressNg {
 
     fn wanted_modules(&self) -> Vec<&'static str> {
         let furnished = self.window.map(|_| furnished::MODULES);
-        let of_files = self.file_system().wanted_modules().iter().copied();
-        of_files.chain(furnished.into_iter().flatten()).collect()
+        let of_files = self.file_system().wanted_modules();
+        of_files.into_iter().chain(furnished.into_iter().flatten()).collect()
     }
 
     fn parameters(&self) -> Vec<String> {

@@ -7,7 +7,9 @@ use preemptlab_model::{
     WakeupPart,
 };
 use preemptlab_recording::RecordingError;
-use preemptlab_trace::{Bound, Curve, Delay, Delays, Findings, LongSection, Ranked, Splits};
+use preemptlab_trace::{
+    Bound, Curve, Delay, Delays, Findings, LongSection, Ranked, Splits, WorstInstant,
+};
 use preemptlab_workload::{Latency, Measurements};
 
 use super::{Keep, parallel};
@@ -93,7 +95,8 @@ fn reading(
     cell.samples = each.map(|latency| (latency.of.clone(), latency.histogram.count())).collect();
     let mut curve = Curve::default();
     let mut long_sections = Vec::new();
-    if let Some(Findings { bound, worst, delays, splits, sections, longest, .. }) = findings {
+    let worst = findings.as_ref().and_then(WorstInstant::of_findings);
+    if let Some(Findings { bound, delays, splits, sections, longest, .. }) = findings {
         if keep == Keep::Sections {
             long_sections = longest;
             cell.sections = Some(sections.into_iter().map(section).collect());

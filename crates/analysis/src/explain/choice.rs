@@ -207,9 +207,13 @@ pub(super) fn is_named(cell: &Chosen, name: &str) -> bool {
     is_id || has_words(&called(cell), name)
 }
 
-/// Returns whether a cell that is called so has every one of some words in its name.
+/// Returns whether a cell that is called so has every one of some words in its name. `6.12` is a word of
+/// `debian:6.12`: answers in sentences leave the distribution out.
 pub(crate) fn has_words(called: &str, words: &str) -> bool {
-    words.split_whitespace().all(|word| called.split_whitespace().any(|part| part == word))
+    let is_word = |part: &str, word| {
+        part == word || part.split_once(':').is_some_and(|(_, name)| name == word)
+    };
+    words.split_whitespace().all(|word| called.split_whitespace().any(|part| is_word(part, word)))
 }
 
 fn called(cell: &Chosen) -> String {

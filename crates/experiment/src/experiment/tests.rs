@@ -69,6 +69,27 @@ fn an_experiment_that_names_no_machine_has_a_server() {
     assert!(json.contains("\"server-x86\""), "{json}");
 }
 
+/// A recording without the key was made before there was a choice, and its files are on tmpfs.
+#[test]
+fn files_of_the_load_are_on_ext4_where_a_file_does_not_say() {
+    let load = SMALL.replace("cyclictest-hackbench", "cyclictest-kernel");
+    let parsed = |keys: &str| Experiment::parse(&format!("{load}{keys}\n")).unwrap();
+    let file_system = |experiment: &Experiment| {
+        let workload = experiment.workload.get("hackbench").unwrap();
+        workload.modules().last().map(|module| (*module).to_owned())
+    };
+    assert_eq!(file_system(&parsed("")).as_deref(), Some("ext4"));
+    assert_eq!(file_system(&parsed("filesystem = \"btrfs\"")).as_deref(), Some("btrfs"));
+    assert_eq!(file_system(&parsed("filesystem = \"tmpfs\"")), None);
+    let mut recorded = serde_json::to_value(parsed("")).unwrap();
+    let again: Experiment = serde_json::from_value(recorded.clone()).unwrap();
+    assert_eq!(file_system(&again).as_deref(), Some("ext4"));
+    let workload = recorded["workload"]["hackbench"].as_object_mut().unwrap();
+    assert_eq!(workload.remove("filesystem").unwrap(), "ext4");
+    let earlier: Experiment = serde_json::from_value(recorded).unwrap();
+    assert_eq!(file_system(&earlier), None);
+}
+
 #[test]
 fn machines_are_a_factor() {
     let levels =

@@ -45,7 +45,7 @@ impl Preparation<'_> {
         experiment: Experiment,
         out: &Path,
     ) -> Result<Prepared, PrepareError> {
-        let experiment = self.with_running_kernel(experiment);
+        let experiment = self.with_files_of_host(self.with_running_kernel(experiment));
         if !preemptlab_recording::exists(out) {
             return self.resolve(experiment);
         }

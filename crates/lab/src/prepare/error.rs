@@ -20,9 +20,9 @@ pub enum PrepareError {
     /// A kernel module is unavailable.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// A kernel has no module for the files of a workload.
-    #[error("{0}; a workload with `filesystem = \"tmpfs\"` needs no module")]
-    NoDisk(#[source] ModuleError),
+    /// A kernel lacks a module that the files of a workload need.
+    #[error("{0}; with `filesystem = \"tmpfs\"` the files need no module")]
+    NoDisk(ModuleError),
     /// QEMU is unavailable.
     #[error(transparent)]
     Qemu(#[from] QemuError),

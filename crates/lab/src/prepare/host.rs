@@ -4,6 +4,7 @@ use std::path::Path;
 
 use preemptlab_experiment::Experiment;
 use preemptlab_model::{BackendKind, Kernel, KernelRef};
+use preemptlab_provision::Event;
 
 use super::{Preparation, PrepareError};
 
@@ -15,6 +16,21 @@ impl Preparation<'_> {
             if level.kernel.is_running() && self.backend == BackendKind::Host {
                 let release = Some(preemptlab_system::host::release());
                 level.kernel = KernelRef::Host { release };
+            }
+        }
+        experiment
+    }
+
+    /// Puts the files of loads on tmpfs where cells are executed on the machine's own kernel, which is given no disk, and
+    /// says so.
+    pub(crate) fn with_files_of_host(&self, mut experiment: Experiment) -> Experiment {
+        if self.backend == BackendKind::Host {
+            for (name, workload) in &mut experiment.workload {
+                if workload.put_files_on_tmpfs() {
+                    self.provision.tell(Event::Warning(format!(
+                        "the files of `{name}` are on tmpfs: the machine's own kernel is given no disk"
+                    )));
+                }
             }
         }
         experiment

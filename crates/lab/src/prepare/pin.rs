@@ -105,7 +105,9 @@ impl Preparation<'_> {
                     let how = format!("its modules in {} were changed", folder.display());
                     return Err(changed(how));
                 }
-                Err(PrepareError::Module(error)) => return Err(changed(error.to_string())),
+                Err(PrepareError::Module(error) | PrepareError::NoDisk(error)) => {
+                    return Err(changed(error.to_string()));
+                }
                 again => again?,
             }
         }

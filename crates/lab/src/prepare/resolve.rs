@@ -91,7 +91,8 @@ impl Preparation<'_> {
     /// # Errors
     ///
     /// [`PrepareError`]
-    pub fn resolve(&self, mut experiment: Experiment) -> Result<Prepared, PrepareError> {
+    pub fn resolve(&self, experiment: Experiment) -> Result<Prepared, PrepareError> {
+        let mut experiment = self.with_files_of_host(experiment);
         let is_host = self.backend == BackendKind::Host;
         if !is_host {
             check_allowed(experiment.machine.memory_mib)?;
@@ -109,14 +110,6 @@ impl Preparation<'_> {
         }
         let qemu = if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
         if is_host {
-            for (name, workload) in &mut experiment.workload {
-                if workload.give_disk_up() {
-                    let instead = format!(
-                        "the files of `{name}` are on tmpfs: the machine's own kernel is given no disk"
-                    );
-                    self.provision.tell(Event::Warning(instead));
-                }
-            }
             refuse_modules(&experiment)?;
         }
         let mut artifacts = Artifacts::new();

@@ -8,14 +8,14 @@ use preemptlab_model::{KernelConfig, Platform, SymbolValue, Symbols};
 const STRIPPED: [(&str, &str); 3] =
     [("MODULE_SIG_ALL", "n"), ("MODULE_SIG_KEY", "\"\""), ("SYSTEM_TRUSTED_KEYS", "\"\"")];
 
-/// Modules of Debian's that are built in: a disk in memory with ext4, on which workloads have their files, and the
-/// processor's own instruction for its checksums.
+/// Modules of Debian's that are built in: workloads have their files on ext4, on the disk in memory, and ext4 takes its
+/// checksums by an instruction of the processor.
 const BUILT_IN: [&str; 3] = ["BLK_DEV_RAM", "EXT4_FS", "CRYPTO_CRC32C_INTEL"];
 
 /// The compiler's name, as the configuration has it.
 const COMPILER: &str = "CC_VERSION_TEXT";
 
-/// Returns Debian's configuration with nearly every module switched off and these symbols set, which the
+/// Returns Debian's configuration with every module but [`BUILT_IN`] switched off and these symbols set, which the
 /// kernel's own tools complete. Among the members of a choice the last one wins.
 pub(crate) fn start(debian: &str, symbols: &Symbols) -> String {
     let is_ours = |name: &str| {
