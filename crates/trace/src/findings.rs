@@ -62,6 +62,19 @@ pub struct Findings {
     pub longest: Vec<LongSection>,
 }
 
+impl Findings {
+    /// Returns the worst instant. Where one section is most of the stretch that makes it, that section is the cause, and
+    /// not what the kernel did in it for most of the time, such as short holds of locks.
+    pub fn worst_instant(&self) -> Option<WorstInstant> {
+        let worst = self.worst.clone()?;
+        let bound = self.bound.as_ref().filter(|bound| bound.is_sound());
+        Some(match bound.and_then(|bound| bound.longest.first()) {
+            Some(closed) => worst.among(closed, &self.sections),
+            None => worst,
+        })
+    }
+}
+
 /// The version of [`Findings`]. The first one held the 200 functions with the longest sections, and none of
 /// those that delayed the probe's first wakeup; the second one neither 99.999 % of all instants nor the function
 /// of the worst; the third one no scheduling delays; the fourth one no stretches of calls that are not preempted,

@@ -10,7 +10,6 @@ use crate::{
     cpu::SectionKind,
     decode::TraceError,
     explain::{Window, closed_timeline, timelines, wakeups, worst},
-    findings::Findings,
     kernel::Kernel,
     ranking::Ranked,
     timeline::is_wrapper,
@@ -62,19 +61,10 @@ pub fn worst_instant<R: Read>(
 }
 
 impl WorstInstant {
-    /// Returns the worst instant of findings. Where one section is most of the stretch that makes it, that section is
-    /// the cause, and not what the kernel did in it for most of the time, such as short holds of locks.
-    pub fn of_findings(found: &Findings) -> Option<Self> {
-        let worst = found.worst.clone()?;
-        let bound = found.bound.as_ref().filter(|bound| bound.is_sound());
-        let closed = bound.and_then(|bound| bound.longest.first());
-        Some(match closed.and_then(|closed| around(closed, &found.sections)) {
-            Some(section) => worst.of_section(section),
-            None => worst,
-        })
-    }
-
-    fn of_section(self, section: &Ranked) -> Self {
+    /// Returns the same instant with the section as its cause that is most of the stretch which makes it, where there
+    /// is one.
+    pub(crate) fn among(self, closed: &Closed, sections: &[Ranked]) -> Self {
+        let Some(section) = around(closed, sections) else { return self };
         let (cause, function) = (cause(section.kind), &section.function);
         // The trace knows which calls are system calls, and has `munmap()` for `munmap`.
         match self.function.strip_suffix("()") == Some(function.as_str()) {
@@ -124,7 +114,7 @@ fn around<'a>(closed: &Closed, sections: &'a [Ranked]) -> Option<&'a Ranked> {
     };
     sections
         .iter()
-        .filter(|it| 2 * shared_ns(it) > closed.len_ns() && !is_wrapper(&it.function))
+        .filter(|it| shared_ns(it) > closed.len_ns() / 2 && !is_wrapper(&it.function))
         .reduce(|a, b| if shared_ns(b) > shared_ns(a) { b } else { a })
 }
 
@@ -132,7 +122,7 @@ fn around<'a>(closed: &Closed, sections: &'a [Ranked]) -> Option<&'a Ranked> {
 mod tests {
     use super::*;
     use crate::{
-        Opportunities, findings,
+        Findings, Opportunities, findings,
         testing::{PROBE, busy, kernel},
     };
 
@@ -180,7 +170,7 @@ mod tests {
             Some(WorstInstant { ns: 1_000, cause: Cause::IrqsOff, function: function.to_owned() })
         };
         found.worst = of_lock("_raw_spin_lock_irqsave");
-        let named = |found: &Findings| WorstInstant::of_findings(found).unwrap().to_string();
+        let named = |found: &Findings| found.worst_instant().unwrap().to_string();
 
         let (off, irqs, softirq, call) = (
             SectionKind::PreemptOff,

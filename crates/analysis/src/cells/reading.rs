@@ -7,9 +7,7 @@ use preemptlab_model::{
     WakeupPart,
 };
 use preemptlab_recording::RecordingError;
-use preemptlab_trace::{
-    Bound, Curve, Delay, Delays, Findings, LongSection, Ranked, Splits, WorstInstant,
-};
+use preemptlab_trace::{Bound, Curve, Delay, Delays, Findings, LongSection, Ranked, Splits};
 use preemptlab_workload::{Latency, Measurements};
 
 use super::{Keep, parallel};
@@ -95,7 +93,7 @@ fn reading(
     cell.samples = each.map(|latency| (latency.of.clone(), latency.histogram.count())).collect();
     let mut curve = Curve::default();
     let mut long_sections = Vec::new();
-    let worst = findings.as_ref().and_then(WorstInstant::of_findings);
+    let worst = findings.as_ref().and_then(Findings::worst_instant);
     if let Some(Findings { bound, delays, splits, sections, longest, .. }) = findings {
         if keep == Keep::Sections {
             long_sections = longest;

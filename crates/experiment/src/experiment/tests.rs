@@ -81,12 +81,12 @@ fn files_of_the_load_are_on_ext4_where_a_file_does_not_say() {
     assert_eq!(file_system(&parsed("")).as_deref(), Some("ext4"));
     assert_eq!(file_system(&parsed("filesystem = \"btrfs\"")).as_deref(), Some("btrfs"));
     assert_eq!(file_system(&parsed("filesystem = \"tmpfs\"")), None);
-    let mut recorded = serde_json::to_value(parsed("")).unwrap();
-    let again: Experiment = serde_json::from_value(recorded.clone()).unwrap();
+    let recorded = serde_json::to_string(&parsed("")).unwrap();
+    let again: Experiment = serde_json::from_str(&recorded).unwrap();
     assert_eq!(file_system(&again).as_deref(), Some("ext4"));
-    let workload = recorded["workload"]["hackbench"].as_object_mut().unwrap();
-    assert_eq!(workload.remove("filesystem").unwrap(), "ext4");
-    let earlier: Experiment = serde_json::from_value(recorded).unwrap();
+    let key = ",\"filesystem\":\"ext4\"";
+    assert!(recorded.contains(key), "{recorded}");
+    let earlier: Experiment = serde_json::from_str(&recorded.replace(key, "")).unwrap();
     assert_eq!(file_system(&earlier), None);
 }
 
