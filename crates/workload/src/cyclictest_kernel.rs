@@ -68,6 +68,9 @@ const COARSE: [&str; 13] = [
 /// Memory of a guest besides the load's, in MiB: kernel, image, probes, and a file system's journal and tables.
 const AROUND_LOAD_MIB: u32 = 192;
 
+/// Memory of XFS's journal on a disk in memory, which is 64 MiB at least, and what is kept of it besides, in MiB.
+const XFS_MIB: u32 = 128;
+
 /// Memory of the load for each CPU, in MiB.
 const LOAD_MIB: u32 = 192;
 
@@ -182,8 +185,9 @@ impl CyclictestKernel {
     }
 
     /// Returns the least memory of a machine with `cpus` CPUs, in MiB.
-    pub fn memory_mib_min(cpus: u32) -> u32 {
-        AROUND_LOAD_MIB + LOAD_MIB * cpus
+    pub fn memory_mib_min(&self, cpus: u32) -> u32 {
+        let of_files = if self.file_system() == FileSystem::Xfs { XFS_MIB } else { 0 };
+        AROUND_LOAD_MIB + of_files + LOAD_MIB * cpus
     }
 
     /// Returns the rates that are a part of the throughput, with the names of their stressors.

@@ -153,7 +153,7 @@ impl Workload {
     /// Returns the least memory that a machine with `cpus` CPUs needs for it, in MiB; 0 where that is not known.
     pub fn memory_mib_min(&self, cpus: u32) -> u32 {
         match self {
-            Self::CyclictestKernel(_) => CyclictestKernel::memory_mib_min(cpus),
+            Self::CyclictestKernel(workload) => workload.memory_mib_min(cpus),
             _ => 0,
         }
     }

@@ -123,6 +123,8 @@ fn files_are_on_a_disk_that_a_kernel_need_not_have() {
     let tmpfs = workload("filesystem = \"tmpfs\"");
     assert_eq!(tmpfs.packages(Arch::Amd64), ["rt-tests", "stress-ng"]);
     assert!(tmpfs.modules().is_empty() && tmpfs.prepare(Arch::Amd64).is_empty());
+    let needed = |system: &str| workload(&format!("filesystem = \"{system}\"")).memory_mib_min(1);
+    assert_eq!((needed("ext4"), needed("xfs"), needed("tmpfs")), (384, 512, 384));
     // A recording without the key was made before there was a choice.
     assert!(workload("").modules().is_empty());
     assert!(ext4.put_files_on_tmpfs() && ext4 == tmpfs && !ext4.put_files_on_tmpfs());
