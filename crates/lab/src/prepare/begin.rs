@@ -45,7 +45,7 @@ impl Preparation<'_> {
         experiment: Experiment,
         out: &Path,
     ) -> Result<Prepared, PrepareError> {
-        let experiment = self.with_files_of_host(self.with_running_kernel(experiment));
+        let experiment = self.with_running_kernel(experiment);
         if !preemptlab_recording::exists(out) {
             return self.resolve(experiment);
         }
@@ -55,6 +55,7 @@ impl Preparation<'_> {
         if manifest.backend != self.backend {
             return Err(other(format!("made with --backend {}", manifest.backend)));
         }
+        let experiment = self.with_files_of_host(experiment);
         let experiment = experiment.with_clocks_of(&manifest.experiment);
         let experiment = experiment.with_kernels_of(&manifest.experiment);
         if manifest.experiment != experiment {
