@@ -99,6 +99,8 @@ pub struct Own<'a> {
     pub prepare: &'a [Command],
     /// Files that the workload finds in `/workload`.
     pub files: Option<&'a Files>,
+    /// Uncompressed kernel modules that are the workload's files, in `/workload/modules`, each with its path elsewhere.
+    pub module_files: &'a [(String, Vec<u8>)],
     /// Whether the workload plays a scenario, with `/player`.
     pub player: bool,
 }
@@ -113,6 +115,8 @@ struct Inputs {
     prepare: Vec<Command>,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Digest>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    module_files: Vec<(String, Digest)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     player: Option<Digest>,
 }
@@ -141,9 +145,10 @@ pub fn build_image(
         layout: LAYOUT,
         init: Digest::of(arch.init),
         packages: packages.iter().map(|(package, _)| package.sha256).collect(),
-        modules: modules.iter().map(|(path, bytes)| (path.clone(), Digest::of(bytes))).collect(),
+        modules: digests(modules),
         prepare: own.prepare.to_vec(),
         files: own.files.map(Files::digest),
+        module_files: digests(own.module_files),
         player: own.player.then(|| Digest::of(arch.player)),
     };
     inputs.packages.sort_unstable();
@@ -158,6 +163,10 @@ pub fn build_image(
     let made = serde_json::to_vec(&Made { sha256 }).unwrap_or_default();
     preemptlab_files::write_new(&note, &made).map_err(StoreError::at(&note))?;
     Ok(GuestImage { path, sha256 })
+}
+
+fn digests(modules: &[(String, Vec<u8>)]) -> Vec<(String, Digest)> {
+    modules.iter().map(|(path, bytes)| (path.clone(), Digest::of(bytes))).collect()
 }
 
 fn made_before(images: &Path, note: &Path) -> Option<GuestImage> {
@@ -200,6 +209,11 @@ fn tree(
     })?;
     place(&mut tree, "preemptlab", BOOT_FILE, file(&config))?;
     add_files(&mut tree, own.files)?;
+    for (path, bytes) in own.module_files {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let own = format!("{WORKLOAD}/modules/{name}");
+        place(&mut tree, &format!("the module {path}"), &own, file(bytes))?;
+    }
     check_size(&tree)?;
     Ok(tree)
 }
@@ -298,6 +312,23 @@ mod tests {
             &image,
             r#""modules":["/usr/lib/modules/first.ko","/usr/lib/modules/second.ko"],"prepare":[]}"#
         ));
+    }
+
+    #[test]
+    fn modules_of_a_workload_are_its_files_and_are_not_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = Own { module_files: &modules(), ..Own::default() };
+        let image = build_image(folder.path(), &[], &[], own).unwrap();
+        assert!(holds(&image, "workload/modules/second.ko"));
+        assert!(holds(&image, r#""modules":[],"prepare":[]}"#));
+        assert_ne!(image, build_image(folder.path(), &[], &[], Own::default()).unwrap());
+        // The workload's own file of that name is another one.
+        let mut files = Files::default();
+        let node = preemptlab_files::Node::File { executable: false, bytes: "other".into() };
+        files.insert("modules/first.ko", node).unwrap();
+        let own = Own { files: Some(&files), ..own };
+        let error = build_image(folder.path(), &[], &[], own).unwrap_err();
+        assert!(error.to_string().contains("/first.ko cannot be in the guest's image"), "{error}");
     }
 
     #[test]

@@ -8,7 +8,10 @@ use preemptlab_model::{MetricName, number, plain};
 use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 use serde::{Deserialize, Serialize};
 
-use crate::{explain::atlas_markdown, label, overview, verdict};
+use crate::{
+    explain::{atlas_markdown, configuration_name},
+    label, overview, verdict,
+};
 
 /// Most bytes of all that a call names.
 const NAMES_BYTES_MAX: usize = 64 << 10;
@@ -189,11 +192,10 @@ fn longest(
         .into_iter()
         .find(|known| known.as_str() == class)
         .ok_or_else(|| unknown("class of sections", class, &names))?;
-    let place = atlas.configurations.iter().position(|it| it.name == configuration);
-    let place = place.ok_or_else(|| {
-        let names: Vec<String> = atlas.configurations.iter().map(|it| it.name.clone()).collect();
-        unknown("configuration", configuration, &names)
-    })?;
+    let names: Vec<String> =
+        atlas.configurations.iter().map(|it| configuration_name(&it.name, it.cpus)).collect();
+    let place = names.iter().position(|name| name == configuration);
+    let place = place.ok_or_else(|| unknown("configuration", configuration, &names))?;
     let of_it: Vec<_> =
         atlas.of_class(class).filter(|section| section.function == function).collect();
     if of_it.is_empty() {

@@ -184,6 +184,11 @@ impl Workload {
         self.program().wanted_modules()
     }
 
+    /// Returns the modules whose files a guest finds beside the workload's own, and does not load.
+    pub fn module_files(&self) -> Vec<&str> {
+        self.program().module_files()
+    }
+
     /// Returns the kernel parameters that its modules are given.
     pub fn parameters(&self) -> Vec<String> {
         self.program().parameters()

@@ -23,6 +23,11 @@ pub trait Program {
         Vec::new()
     }
 
+    /// See [`Workload::module_files`](crate::Workload::module_files).
+    fn module_files(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// See [`Workload::parameters`](crate::Workload::parameters).
     fn parameters(&self) -> Vec<String> {
         Vec::new()

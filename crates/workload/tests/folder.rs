@@ -128,6 +128,26 @@ fn the_example_reads_what_redis_benchmark_prints() {
 }
 
 #[test]
+fn modules_that_a_program_loads_are_named() {
+    let with =
+        |names: &str| REDIS.replace("packages =", &format!("module_files = {names}\npackages ="));
+    assert_eq!(workload(&with("[\"veth\", \"raid6_pq\"]")).module_files(), ["veth", "raid6_pq"]);
+    assert!(workload(REDIS).module_files().is_empty());
+    for (names, expected) in [
+        ("[\"../veth\"]", "`../veth` is not the name of a kernel module"),
+        ("[\"\"]", "`` is not the name of a kernel module"),
+        (
+            "[\"preemptlab_hold\"]",
+            "`preemptlab_hold` is built for an experiment, and is in no package of a kernel",
+        ),
+        (&format!("[{}]", "\"veth\",".repeat(33)), "there are more than 32 modules"),
+    ] {
+        let definition: Definition = toml::from_str(&with(names)).unwrap();
+        assert_eq!(definition.check().unwrap_err().message, expected);
+    }
+}
+
+#[test]
 fn every_source_of_a_number() {
     let Measurements { latencies, numbers } = all(|_| ()).unwrap();
     let listed: Vec<_> = numbers[..4]

@@ -7,7 +7,10 @@ use preemptlab_provision::{KernelError, Provision, ProvisionedKernel};
 use preemptlab_recording::{Image, QemuUsed};
 use preemptlab_workload::Workload;
 
-use super::{Preparation, PrepareError, Prepared};
+use super::{
+    Preparation, PrepareError, Prepared,
+    resolve::{GuestModules, WantedModules},
+};
 
 impl Preparation<'_> {
     /// Brings exactly the inputs of a recording to this machine. An input that the store still has
@@ -93,8 +96,7 @@ impl Preparation<'_> {
         }
         let Some(folder) = Provision::own_modules(name) else { return Ok(()) };
         let Experiment { machine, workload, .. } = &manifest.experiment;
-        let has_modules =
-            |of: &Workload| !of.modules().is_empty() || !of.wanted_modules().is_empty();
+        let has_modules = |of: &Workload| WantedModules::of(of).any().is_some();
         if is_host || machine.modules.is_empty() && !workload.values().any(has_modules) {
             return Ok(());
         }
@@ -138,7 +140,7 @@ impl Preparation<'_> {
         let Experiment { machine, workload, .. } = &manifest.experiment;
         let workload = workload.get(recorded.workload.as_str()).ok_or(PrepareError::OtherImage)?;
         let modules = match manifest.backend {
-            BackendKind::Host => Vec::new(),
+            BackendKind::Host => GuestModules::default(),
             _ => self.modules(&machine.modules, workload, &self.kernel_again(kernel)?)?,
         };
         let image = self.build_image(&modules, &packages, workload)?;
@@ -212,7 +214,10 @@ mod tests {
         let kernel = lab().provision.kernel(name).unwrap().kernel;
         let packages = Vec::new();
         let recorded = Image {
-            sha256: lab().build_image(&[], &[], &experiment.workload["a"]).unwrap().sha256,
+            sha256: lab()
+                .build_image(&GuestModules::default(), &[], &experiment.workload["a"])
+                .unwrap()
+                .sha256,
             kernel: name.clone(),
             workload: "a".to_owned(),
             packages,

@@ -7,7 +7,8 @@ use preemptlab_backend_qemu::{Artifacts, check_allowed};
 use preemptlab_experiment::{Experiment, Manifest, manifest_on};
 use preemptlab_model::{Arch, BackendKind, Kernel, KernelRef, Package};
 use preemptlab_provision::{
-    Event, GuestImage, KbuildError, KernelError, ModuleError, Own, ProvisionedKernel, build_image,
+    Event, GuestImage, KbuildError, KernelError, Module, ModuleError, Own, ProvisionedKernel,
+    build_image,
 };
 use preemptlab_recording::{Image, QemuUsed};
 use preemptlab_workload::Workload;
@@ -27,17 +28,36 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Modules that a workload needs of a kernel, and those that it has where the kernel does.
+/// Modules that a workload needs of a kernel, those that it has where the kernel does, and those that it loads itself.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct WantedModules<'a> {
+pub(crate) struct WantedModules<'a> {
     needed: Vec<&'a str>,
     further: Vec<&'static str>,
+    files: Vec<&'a str>,
 }
 
 impl<'a> WantedModules<'a> {
-    fn of(workload: &'a Workload) -> Self {
-        Self { needed: workload.modules(), further: workload.wanted_modules() }
+    pub(crate) fn of(workload: &'a Workload) -> Self {
+        Self {
+            needed: workload.modules(),
+            further: workload.wanted_modules(),
+            files: workload.module_files(),
+        }
     }
+
+    /// Returns one of them; `None` where there is none.
+    pub(crate) fn any(&self) -> Option<&str> {
+        self.needed.iter().chain(&self.further).chain(&self.files).next().copied()
+    }
+}
+
+/// Modules of a kernel in a guest's image, each with its path there and after those that it depends on.
+#[derive(Debug, Default)]
+pub(crate) struct GuestModules {
+    /// Modules that the guest loads.
+    loaded: Vec<(String, Vec<u8>)>,
+    /// Modules that are the workload's files.
+    files: Vec<(String, Vec<u8>)>,
 }
 
 /// A kernel of an experiment.
@@ -74,8 +94,7 @@ fn refuse_modules(experiment: &Experiment) -> Result<(), PrepareError> {
         if workload.needs_player() {
             return refuse(format!("the workload `{name}` plays a scenario in the kernel"));
         }
-        if let Some(module) = workload.modules().into_iter().chain(workload.wanted_modules()).next()
-        {
+        if let Some(module) = WantedModules::of(workload).any() {
             return refuse(format!(
                 "the workload `{name}` works with the kernel module `{module}`"
             ));
@@ -138,13 +157,13 @@ impl Preparation<'_> {
             let mut modules = BTreeMap::new();
             for (workload_name, workload) in &experiment.workload {
                 let packages = &packages[&Wanted::of(workload, guest)];
-                let modules: &Vec<_> = match modules.entry(WantedModules::of(workload)) {
+                let modules: &GuestModules = match modules.entry(WantedModules::of(workload)) {
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => entry.insert(match &kernel {
                         Found::Provisioned(kernel) if !is_host => {
                             self.modules(&experiment.machine.modules, workload, kernel)?
                         }
-                        _ => Vec::new(),
+                        _ => GuestModules::default(),
                     }),
                 };
                 let what = format!("the guest image of {workload_name} for {name}");
@@ -212,38 +231,42 @@ impl Preparation<'_> {
             .collect()
     }
 
-    /// Returns the modules of a kernel that the experiment names and a workload needs, and those of the workload's
-    /// further ones that the kernel has, each with its path in the image.
+    /// Returns the modules of a kernel that the experiment names and a workload needs, those of the workload's
+    /// further ones that the kernel has, and those that are its files.
     pub(crate) fn modules(
         &self,
         names: &[String],
         workload: &Workload,
         kernel: &ProvisionedKernel,
-    ) -> Result<Vec<(String, Vec<u8>)>, PrepareError> {
+    ) -> Result<GuestModules, PrepareError> {
+        let wanted = WantedModules::of(workload);
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
-        for wanted in workload.wanted_modules() {
-            match self.provision.modules(kernel, &[wanted]) {
-                Ok(_) => names.push(wanted),
+        for further in wanted.further {
+            match self.provision.modules(kernel, &[further]) {
+                Ok(_) => names.push(further),
                 Err(ModuleError::Unknown { .. } | ModuleError::NoModules { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let of_files = workload.modules();
-        names.extend(&of_files);
-        let modules = self.provision.modules(kernel, &names).map_err(|error| match &error {
+        names.extend(&wanted.needed);
+        let loaded = self.provision.modules(kernel, &names).map_err(|error| match &error {
             ModuleError::Unknown { name, .. } | ModuleError::NoModules { name, .. }
-                if of_files.contains(&name.as_str()) =>
+                if wanted.needed.contains(&name.as_str()) =>
             {
                 PrepareError::NoDisk(error)
             }
             _ => error.into(),
         })?;
-        Ok(modules.into_iter().map(|module| (module.path, module.bytes)).collect())
+        let files = self.provision.modules(kernel, &wanted.files)?;
+        let in_image = |modules: Vec<Module>| {
+            modules.into_iter().map(|module| (module.path, module.bytes)).collect()
+        };
+        Ok(GuestModules { loaded: in_image(loaded), files: in_image(files) })
     }
 
     pub(crate) fn build_image(
         &self,
-        modules: &[(String, Vec<u8>)],
+        modules: &GuestModules,
         packages: &[(Package, PathBuf)],
         workload: &Workload,
     ) -> Result<GuestImage, PrepareError> {
@@ -255,8 +278,9 @@ impl Preparation<'_> {
             guest,
             prepare: &workload.prepare(guest),
             files: files.transpose()?,
+            module_files: &modules.files,
             player: workload.needs_player(),
         };
-        Ok(build_image(&self.provision.store().images(), packages, modules, own)?)
+        Ok(build_image(&self.provision.store().images(), packages, &modules.loaded, own)?)
     }
 }

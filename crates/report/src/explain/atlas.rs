@@ -31,7 +31,7 @@ pub fn atlas_markdown(atlas: &Atlas) -> String {
 /// Returns all functions of an atlas as one table, with all that is known of each.
 pub fn atlas_table(atlas: &Atlas) -> Table {
     let of_configuration = atlas.configurations.iter().map(|configuration| {
-        Column::right(named(&configuration.name, configuration.cpus)).with_unit("us")
+        Column::right(configuration_name(&configuration.name, configuration.cpus)).with_unit("us")
     });
     let columns = [
         Column::left("class"),
@@ -62,7 +62,7 @@ pub fn atlas_table(atlas: &Atlas) -> Table {
             section.holder.clone().unwrap_or_default(),
             in_us(section.longest_ns),
             section.load.clone(),
-            named(&configuration.name, configuration.cpus),
+            configuration_name(&configuration.name, configuration.cpus),
             in_us(section.waited_ns),
             section.count.to_string(),
             in_us(section.total_ns),
@@ -167,7 +167,8 @@ fn function(section: &AtlasSection) -> String {
     }
 }
 
-fn named(name: &str, cpus: u32) -> String {
+/// Returns the name of a configuration of an atlas, with the number of its CPUs where there are several.
+pub(crate) fn configuration_name(name: &str, cpus: u32) -> String {
     match cpus {
         1 => name.to_owned(),
         cpus => format!("{name} on {}", counted(cpus as usize, "CPU")),
@@ -177,4 +178,15 @@ fn named(name: &str, cpus: u32) -> String {
 /// Returns a kernel without the distribution that all may have in common.
 fn short(kernel: &str) -> String {
     kernel.strip_prefix("debian:").unwrap_or(kernel).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_of_several_cpus_says_so() {
+        assert_eq!(configuration_name("debian:6.12/full", 1), "debian:6.12/full");
+        assert_eq!(configuration_name("debian:6.12/full", 4), "debian:6.12/full on 4 CPUs");
+    }
 }

@@ -9,6 +9,7 @@ mod ranking;
 mod responses;
 mod searched;
 
+pub(crate) use atlas::configuration_name;
 pub use atlas::{atlas_markdown, atlas_table, atlas_terminal};
 pub use census::{census_markdown, census_table, census_terminal};
 pub use confirmation::confirmation_terminal;

@@ -18,6 +18,12 @@ const FORMAT: u32 = 1;
 /// The most commands of a kind, and metrics: a job must stay small.
 const EACH_MAX: usize = 32;
 
+/// The longest name of a module, in bytes (`MODULE_NAME_LEN`, include/linux/module.h).
+const MODULE_BYTES_MAX: usize = 64;
+
+/// First part of the names of preemptlab's own modules.
+const BUILT_HERE: &str = "preemptlab";
+
 /// The names of the cyclictest probes.
 const PROBES: [&str; 2] = [Probe::Fifo.declared().name, Probe::Other.declared().name];
 
@@ -41,6 +47,9 @@ pub struct Definition {
     /// Dependencies that the program does not use.
     #[serde(default)]
     pub(super) without: Vec<PackageName>,
+    /// Modules of the guest's kernel whose files the program finds, with those of all that they depend on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) module_files: Vec<String>,
     /// Time that the program is asked to measure, and that cyclictest measures.
     #[serde(default = "default_window")]
     pub(super) window: Seconds,
@@ -108,6 +117,7 @@ impl Definition {
             let message = format!("format {} is not known", self.format);
             return flaw("format", message, "this version reads format 1");
         }
+        self.check_module_files()?;
         self.check_commands()?;
         self.check_metrics()?;
         if self.metric.is_empty() && self.latency.is_none() && !self.cyclictest.any() {
@@ -118,6 +128,31 @@ impl Definition {
             );
         }
         Ok(())
+    }
+
+    fn check_module_files(&self) -> Result<(), Flaw> {
+        if self.module_files.len() > EACH_MAX {
+            let message = format!("there are more than {EACH_MAX} modules");
+            return flaw("module_files", message, "name those that the program loads");
+        }
+        let is_module = |name: &str| {
+            (1..=MODULE_BYTES_MAX).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        match self.module_files.iter().find(|name| !is_module(name) || name.starts_with(BUILT_HERE))
+        {
+            Some(name) if is_module(name) => flaw(
+                name,
+                format!("`{name}` is built for an experiment, and is in no package of a kernel"),
+                "name it in `modules` of the experiment's [machine]",
+            ),
+            Some(name) => flaw(
+                name,
+                format!("`{name}` is not the name of a kernel module"),
+                "letters, digits, `_` and `-`, without `.ko`",
+            ),
+            None => Ok(()),
+        }
     }
 
     fn check_commands(&self) -> Result<(), Flaw> {

@@ -115,6 +115,11 @@ impl Program for Folder {
         })
     }
 
+    fn module_files(&self) -> Vec<&str> {
+        let files = self.definition().into_iter().flat_map(|definition| &definition.module_files);
+        files.map(String::as_str).collect()
+    }
+
     fn prepare(&self, _: &Platform) -> Vec<Command> {
         let prepare = self.definition().into_iter().flat_map(|definition| &definition.prepare);
         prepare.map(|command| command.command(&command.argv, Vec::new(), 0)).collect()
