@@ -52,6 +52,7 @@ fn modules(store: &Path) -> Vec<Vec<u8>> {
 }
 
 #[test]
+#[ignore = "takes long: a part of make nightly"]
 fn holds_show_and_their_module_is_the_same_in_another_store() {
     let desk = Desk::new();
     desk.write("hold.toml", HOLD);
