@@ -120,18 +120,31 @@ fn worst(group: &Group) -> Option<String> {
     Some(format!("{sentence}."))
 }
 
-/// Says how late it can be where that is decided: `it can be 200 us under lazy (...) and 4 us under rt`.
+/// Says how late it can be where that is decided: `it can be 200 us under lazy (...) and 4 us under rt`. What follows
+/// each other and has one cause names it once, and one time once.
 fn elsewhere(group: &Group) -> Option<String> {
     let metric = latency(group).filter(is_worst)?;
     let verb = if metric == MetricName::BOUND { "it can be" } else { "it was at most" };
-    let each = decided(group, &metric, |summary| summary.max).into_iter();
-    let each: Vec<String> = each
-        .map(|(configuration, summary)| {
-            let late = time(summary.max, &summary.unit);
-            format!("{late} under {}{}", name(group, configuration), cause(configuration, &metric))
+    let decided = decided(group, &metric, |summary| summary.max);
+    let of = |(configuration, _): &(&Configuration, _)| cause(configuration, &metric);
+    let late = |(_, summary): &(_, &Summary)| time(summary.max, &summary.unit);
+    let parts: Vec<String> = decided
+        .chunk_by(|one, other| of(one) == of(other))
+        .map(|alike| {
+            let each = alike.chunk_by(|one, other| late(one) == late(other)).map(|same| {
+                let names: Vec<String> = same.iter().map(|(each, _)| name(group, each)).collect();
+                format!("{} under {}", late(&same[0]), list(&names))
+            });
+            let cause = of(&alike[0]);
+            let cause = if alike.len() > 1 { cause.replacen('(', "(all: ", 1) } else { cause };
+            format!("{}{cause}", list(&each.collect::<Vec<_>>()))
         })
         .collect();
-    (!each.is_empty()).then(|| format!("{verb} {}.", list(&each)))
+    let said = match parts.len() == decided.len() {
+        true => list(&parts),
+        false => parts.join("; "),
+    };
+    (!parts.is_empty()).then(|| format!("{verb} {said}."))
 }
 
 /// Returns whether a latency is a worst one, for which there is one cause.

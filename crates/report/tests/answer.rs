@@ -83,6 +83,26 @@ fn causes_and_costs_of_what_is_decided_are_said() {
 }
 
 #[test]
+fn configurations_with_one_cause_name_it_once() {
+    let of = |kernel, preempt, worst_us, cause| {
+        cells("memory", (kernel, preempt), (worst_us, worst_us / 9.0, 60.0), cause, 6)
+    };
+    let said = said(vec![
+        of("debian:6.18", PreemptMode::None, 2_600.0, "not preemptible in close()"),
+        of("debian:6.18", PreemptMode::Voluntary, 1_300.0, "not preemptible in munmap()"),
+        of("debian:6.18", PreemptMode::Full, 270.0, "preemption off in x"),
+        of("debian:7.3", PreemptMode::Full, 160.0, "preemption off in x"),
+        of("debian:6.12-rt", PreemptMode::Full, 7.0, "interrupts off in y"),
+        of("debian:6.12-rt", PreemptMode::Lazy, 7.0, "interrupts off in y"),
+    ]);
+    assert_eq!(
+        said[1],
+        "It can be 1.33 ms under 6.18 voluntary (not preemptible in munmap()); 275 us under 6.18 full and 163 us under \
+         7.3 full (all: preemption off in x); 7.14 us under 6.12-rt full and 6.12-rt lazy (all: interrupts off in y)."
+    );
+}
+
+#[test]
 fn the_workload_that_separates_most_comes_first_and_six_sentences_are_enough() {
     let of = |workload: &str, late_us: f64| {
         [
