@@ -237,8 +237,13 @@ impl StressNg {
         if self.stressors.is_empty() && self.stressor.is_empty() {
             STRESSOR_OF_NO_NAME.clone_into(&mut self.stressor);
         }
-        if !self.stressors.is_empty() {
-            self.window.get_or_insert(WINDOW);
+        if !self.stressors.is_empty() && self.window.is_none() {
+            if self.ops.is_some() || self.duration.is_some() {
+                return Err(
+                    "stressors of a list have a `window`, and no `ops` or `duration`".to_owned()
+                );
+            }
+            self.window = Some(WINDOW);
         }
         let refused = match (self.window, self.ops, self.duration) {
             (None, ..) if self.filesystem.is_some() => {

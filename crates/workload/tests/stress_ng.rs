@@ -222,6 +222,10 @@ fn keys_are_checked() {
         ("ops = 1\nprobes = \"fifo\"", "need a `duration`"),
         ("duration = \"1s\"\nprobes = \"fifo\"", "2s or more"),
         ("window = \"10ms\"", "a time from 50ms to 3600s in whole milliseconds"),
+        (
+            "stressors = [\"mmap\"]\nduration = \"2s\"",
+            "stressors of a list have a `window`, and no `ops` or `duration`",
+        ),
         ("window = \"1s\"\nops = 1", "`window` and `ops` exclude each other"),
         ("window = \"1s\"\nduration = \"2s\"", "`window` and `duration` exclude each other"),
         ("window = \"1s\"\nprobes = \"fifo\"", "`window` and `probes` exclude each other"),
@@ -238,7 +242,6 @@ fn keys_are_checked() {
         ("stressors = [\"mmap\"]\nwithout = [\"vm\"]", "`without` names `vm`, which is none"),
         ("stressors = [\"mmap\"]\nwithout = [\"mmap\"]", "leaves out every one"),
         ("without = [\"mmap\"]", "and there are none"),
-        ("stressors = [\"mmap\"]\nduration = \"1s\"", "`window` and `duration`"),
     ] {
         let error = refused_table(parameters);
         assert!(error.contains(said), "{parameters}: {error}");
