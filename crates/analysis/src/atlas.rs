@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::{
     Error, Result,
     cells::{Keep, Reading, for_each_cell},
-    explain::has_words,
+    explain::{called, means, no_cell},
     moment::in_us,
 };
 
@@ -194,12 +194,24 @@ impl Atlas {
             sections: Vec::new(),
         };
         let mut collected: BTreeMap<(SectionKind, String), Collected> = BTreeMap::new();
-        for_each_cell(recordings, Keep::Sections, |_, reading| {
-            let called = || reading.cell.factors.to_string();
-            if words.is_none_or(|words| has_words(&called(), words)) {
+        let mut others = Vec::new();
+        for_each_cell(recordings, Keep::Sections, |at, reading| {
+            let MeasuredCell { id, factors, result, .. } = &reading.cell;
+            let label = recordings[at].manifest().experiment.factors.label(&factors.kernel);
+            let called = called(label, factors);
+            if words.is_none_or(|words| means(words, *id, &called)) {
                 atlas.take_in(reading, &mut collected);
+            } else if result.is_ok() {
+                let id = id.map(|id| format!(" ({:.8})", id.to_string())).unwrap_or_default();
+                others.push(format!("{called}{id}"));
             }
         })?;
+        if let Some(words) = words
+            && atlas.loads.is_empty()
+            && !others.is_empty()
+        {
+            return Err(no_cell(words, &others));
+        }
         if atlas.configurations.iter().all(|it| it.cells == 0) {
             let of = words.map(|words| format!(" of `{}`", words.escape_debug()));
             return Err(Error::Unusable(format!(

@@ -62,6 +62,18 @@ fn a_page_has_every_cell_of_the_plan() {
 }
 
 #[test]
+fn cells_of_an_atlas_are_named_as_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let Traced { recording, id, .. } = Traced::new(folder.path());
+    let cells = |name: &str| Atlas::new(&[&recording], Some(name)).map(|atlas| atlas.cells().1);
+    let id = format!("{:.8}", id.to_string());
+    assert_eq!(cells(&id).unwrap(), 1);
+    let error = cells("nothing").unwrap_err().to_string();
+    assert!(error.contains("no finished cell is called `nothing`; name one of these"), "{error}");
+    assert!(error.contains(&format!(" ({id})")), "{error}");
+}
+
+#[test]
 fn a_template_has_the_atlas_of_its_recordings() {
     let folder = tempfile::tempdir().unwrap();
     let Traced { recording, .. } = Traced::new(folder.path());

@@ -36,7 +36,7 @@ pub struct Chosen {
 impl Chosen {
     /// Returns the name of the cell: its label, its factors and the beginning of its identity.
     pub fn name(&self) -> String {
-        format!("{} ({:.8})", called(self), self.id.to_string())
+        format!("{} ({:.8})", called(self.label.as_ref(), &self.factors), self.id.to_string())
     }
 
     /// Returns the name of the cell's configuration, which its replicates share.
@@ -108,18 +108,15 @@ pub fn choose(recording: &Recording, name: Option<&str>, latency: &MetricName) -
         let named: Vec<Chosen> =
             cells.iter().filter(|cell| is_named(cell, name)).cloned().collect();
         let Some(first) = named.first() else {
-            return unusable(format!(
-                "no finished cell is called `{}`; name one of these with --cell: {}",
-                name.escape_debug(),
-                list(&cells)
-            ));
+            let names: Vec<String> = cells.iter().map(Chosen::name).collect();
+            return Err(no_cell(name, &names));
         };
         if named.iter().any(|cell| !cell.factors.is_replicate_of(&first.factors)) {
             return unusable(format!(
                 "`{}` names {} cells of several configurations; name one of them: {}",
                 name.escape_debug(),
                 named.len(),
-                list(&named)
+                list(&named.iter().map(Chosen::name).collect::<Vec<_>>())
             ));
         }
         cells = named;
@@ -128,11 +125,20 @@ pub fn choose(recording: &Recording, name: Option<&str>, latency: &MetricName) -
     worst.ok_or_else(|| Error::unusable("there is no finished cell to explain"))
 }
 
-/// Returns the names of cells for the end of a sentence.
-fn list(cells: &[Chosen]) -> String {
-    let mut list: Vec<String> = cells.iter().take(SHOWN).map(Chosen::name).collect();
-    if cells.len() > SHOWN {
-        list.push(format!("and {} more", cells.len() - SHOWN));
+/// Says that no cell is called so, and how finished ones are.
+pub(crate) fn no_cell(name: &str, names: &[String]) -> Error {
+    Error::Unusable(format!(
+        "no finished cell is called `{}`; name one of these with --cell: {}",
+        name.escape_debug(),
+        list(names)
+    ))
+}
+
+/// Returns names of cells for the end of a sentence.
+fn list(names: &[String]) -> String {
+    let mut list = names[..names.len().min(SHOWN)].to_vec();
+    if names.len() > SHOWN {
+        list.push(format!("and {} more", names.len() - SHOWN));
     }
     list.join("; ")
 }
@@ -203,22 +209,28 @@ pub(super) fn asked_for(name: Option<&str>) -> String {
 
 /// Returns whether a name means a cell: the first digits of its identity, or words of its label and factors.
 pub(super) fn is_named(cell: &Chosen, name: &str) -> bool {
-    let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);
-    is_id || has_words(&called(cell), name)
+    means(name, Some(cell.id), &called(cell.label.as_ref(), &cell.factors))
+}
+
+/// Returns whether a name means a cell of this identity that is called so.
+pub(crate) fn means(name: &str, id: Option<CellId>, called: &str) -> bool {
+    let is_id = name.len() >= 4 && id.is_some_and(|id| id.to_string().starts_with(name));
+    is_id || has_words(called, name)
 }
 
 /// Returns whether a cell that is called so has every one of some words in its name. `6.12` is a word of
 /// `debian:6.12`: answers in sentences leave the distribution out.
-pub(crate) fn has_words(called: &str, words: &str) -> bool {
+fn has_words(called: &str, words: &str) -> bool {
     let is_word = |part: &str, word| {
         part == word || part.split_once(':').is_some_and(|(_, name)| name == word)
     };
     words.split_whitespace().all(|word| called.split_whitespace().any(|part| is_word(part, word)))
 }
 
-fn called(cell: &Chosen) -> String {
-    let label = cell.label.as_ref().map(|label| format!("{label} ")).unwrap_or_default();
-    format!("{label}{}", cell.factors)
+/// Returns how a cell is called: the label of its kernel, and its factors.
+pub(crate) fn called(label: Option<&Label>, factors: &Factors) -> String {
+    let label = label.map(|label| format!("{label} ")).unwrap_or_default();
+    format!("{label}{factors}")
 }
 
 #[cfg(test)]

@@ -432,7 +432,8 @@ fn no_wakeup(comm: &str, is_fair: bool) -> String {
     };
     format!(
         "no thread of `{comm}` has a wakeup by a timer under {policy} policy in the window{other}. A trace \
-         follows the program of the probe's own `argv`, and none that it starts"
+         follows the program of the probe's own `argv`, and none that it starts; `explain RUN atlas` has the longest \
+         sections of every window"
     )
 }
 

@@ -31,7 +31,7 @@ Examples:
 
 It needs no probe and no trace: each cell in virtual time keeps its sections. It executes nothing.")]
 pub struct AtlasArgs {
-    /// Look at these cells: words of their names such as 'debian:6.12 none' [default: all]
+    /// Look at these cells: words of their names such as 'debian:6.12 none', or an identity [default: all]
     #[arg(long, value_name = "CELLS")]
     pub cell: Option<String>,
     /// How to print it
