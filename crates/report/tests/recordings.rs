@@ -4,6 +4,7 @@ use std::{fs, path::Path};
 
 use preemptlab_analysis::{Atlas, Class, Compared, GivenRule, Keep, in_us, mixed};
 use preemptlab_experiment::Recording;
+use preemptlab_model::PreemptMode;
 use preemptlab_report::{
     Answers, InWords, atlas_markdown,
     export::{Format, export_tables},
@@ -64,9 +65,11 @@ fn a_page_has_every_cell_of_the_plan() {
 #[test]
 fn cells_of_an_atlas_are_named_as_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
-    let Traced { recording, id, .. } = Traced::new(folder.path());
+    let Traced { recording, .. } = Traced::new(folder.path());
     let cells = |name: &str| Atlas::new(&[&recording], Some(name)).map(|atlas| atlas.cells().1);
-    let id = format!("{:.8}", id.to_string());
+    let (_, planned) =
+        recording.planned().find(|(_, it)| it.factors.preempt == PreemptMode::Full).unwrap();
+    let id = format!("{:.8}", planned.inputs().unwrap().id().to_string());
     assert_eq!(cells(&id).unwrap(), 1);
     let error = cells("nothing").unwrap_err().to_string();
     assert!(error.contains("no finished cell is called `nothing`; name one of these"), "{error}");
