@@ -43,7 +43,7 @@ release: deps venv
 	rustup target add x86_64-unknown-linux-musl
 	CARGO="$(CARGO)" packaging/build-release $(TARGET)
 
-## test: every test, with real kernels in real virtual machines; about 30 minutes
+## test: every test, with real kernels in real virtual machines; about an hour
 test: deps check reproducible
 	@SUDO="$(SUDO)" tests/install-deps curl strace grub-mkconfig:grub-common
 	CARGO="$(CARGO)" tests/run
