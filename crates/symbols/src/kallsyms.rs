@@ -16,9 +16,9 @@ const NAME_BYTES_MAX: usize = 512;
 /// them.
 const LABELS: [&str; 2] = [".L", "$"];
 
-/// The distance behind a module's last symbol up to which an address still belongs to it, in bytes.
-/// The kernel does not tell that symbol's end; no function is this long.
-const LAST_BYTES_MAX: u64 = 64 << 10;
+/// Size of the pieces of memory that modules get, in bytes: the next piece may be that of a module which was loaded after
+/// the text was written (mm/execmem.c).
+const PAGE_BYTES: u64 = 4 << 10;
 
 /// Stands for no symbol in a table of functions.
 const NOBODY: u32 = u32::MAX;
@@ -208,7 +208,8 @@ impl Symbols {
             Some(&next) if next != NOBODY && self.module_of[next as usize] != module => None,
             Some(_) => Some(self.starts.all[place + 1]),
         };
-        if end.is_none() && offset >= LAST_BYTES_MAX {
+        // The kernel does not tell where the last function of a module ends.
+        if end.is_none() && address / PAGE_BYTES > start / PAGE_BYTES {
             return None;
         }
         let module = self.modules.get(usize::from(module).wrapping_sub(1)).map(|name| &**name);
@@ -415,10 +416,10 @@ ffffffffc0001000 t last [two]
         }
         let last = symbols.find(0xffff_ffff_8100_03ff).unwrap();
         assert_eq!((last.name, last.end), ("last_one", Some(0xffff_ffff_8100_0400)));
-        // The kernel does not tell where the last function of a module ends.
+        // Behind the page of the last function of a module another one may have been loaded.
         let last = symbols.find(0xffff_ffff_c000_0050).unwrap();
         assert_eq!((last.name, last.module, last.end), ("helper", Some("one"), None));
-        let far = LAST_BYTES_MAX + 0xffff_ffff_c000_1000;
+        let far = 0xffff_ffff_c000_1000 + PAGE_BYTES;
         assert_eq!(symbols.find(far - 1).unwrap().name, "last");
         assert_eq!(symbols.find(far), None);
     }
