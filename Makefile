@@ -114,7 +114,7 @@ reproducible: deps
 	tests/reproducible
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = ablation arora-2024 atlas census database-cpus detour dynamic eevdf evans-2006 fleming-2019 \
+STUDIES = ablation arora-2024 atlas atlas-cpus census database-cpus detour dynamic eevdf evans-2006 fleming-2019 \
     fleming-2019-arm64 folios inversion kstack postgres righi-2024 rowand-2011 rowand-2011-arm64 rseq-slice rt-boards smp writeback
 studies: $(STUDIES:%=study-%)
 
@@ -144,6 +144,13 @@ study-atlas: build
 	$(PREEMPTLAB) run studies/atlas.toml --out runs/atlas || test $$? = 3
 	$(PREEMPTLAB) run studies/atlas/killers.toml --out runs/atlas-killers
 	$(PREEMPTLAB) compare runs/atlas runs/atlas-killers --template studies/atlas.md.j2 --out docs/studies/atlas.md
+study-atlas-cpus: build
+	$(PREEMPTLAB) run studies/atlas-cpus.toml --out runs/atlas-cpus
+	$(PREEMPTLAB) run studies/atlas/killers.toml --out runs/atlas-killers
+	$(PREEMPTLAB) run studies/atlas/killers-newest.toml --out runs/atlas-killers-newest
+	$(PREEMPTLAB) run studies/atlas/hz.toml --out runs/atlas-hz
+	$(PREEMPTLAB) compare runs/atlas-cpus runs/atlas-killers runs/atlas-killers-newest \
+	    --template studies/atlas-cpus.md.j2 --out docs/studies/atlas-cpus.md
 study-%: build
 	$(PREEMPTLAB) run studies/$*.toml $(TRACE) --out runs/$*
 	$(PREEMPTLAB) compare runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
