@@ -98,16 +98,22 @@ fn run(desk: &Desk, arguments: &[&str]) -> Finished {
     Finished::new(desk.lasting_command(arguments).output().unwrap())
 }
 
-/// The definitions differ and the files do not, so that all cells are forked from one snapshot; the
-/// one that only reads something else even shares the sound one's cell.
+/// The definitions differ and the files do not, so that all cells but that of the one which loads a module are forked from one
+/// snapshot; the one that only reads something else even shares the sound one's cell.
 #[test]
 fn vm_a_folder_is_a_workload_and_its_recording_needs_it_no_more() {
     let changed = |from: &str, to: &str| {
         assert!(DEFINITION.contains(from));
         DEFINITION.replacen(from, to, 1)
     };
+    let loads = changed("[\"dash\"]", "[\"dash\", \"busybox-static\"]\nmodule_files = [\"dummy\"]")
+        .replace(
+            "\"/workload/work\", \"{seed}\"",
+            "\"-c\", \"/usr/bin/busybox insmod /workload/modules/dummy.ko && . /workload/work\", \"{seed}\"",
+        );
     let desk = desk(&[
         ("sound", DEFINITION.to_owned()),
+        ("loads", loads),
         ("mute", changed("my seed is", "your seed is")),
         (
             "endless",
@@ -120,7 +126,7 @@ fn vm_a_folder_is_a_workload_and_its_recording_needs_it_no_more() {
         ("absent", changed("\"/usr/bin/dash\", \"/workload/work\"", "\"/workload/wrok\"")),
     ]);
     let finished = run(&desk, &["run", "mine.toml", "--out", "mine"]);
-    finished.fails(3, &["1 cell completed, 3 failed"]);
+    finished.fails(3, &["2 cells completed, 3 failed"]);
     finished.says(&[
         "the metric seed has no value: in work.stdout, `^your seed is (\\d+)$` is not there; it \
          ends with `my seed is 42`",
@@ -138,7 +144,7 @@ fn vm_a_folder_is_a_workload_and_its_recording_needs_it_no_more() {
     }
 
     // On another machine there is neither the folder nor the image.
-    for name in ["sound", "mute", "endless", "brief", "absent"] {
+    for name in ["sound", "loads", "mute", "endless", "brief", "absent"] {
         fs::remove_dir_all(desk.path(name)).unwrap();
     }
     let manifest = fs::read_to_string(desk.path("mine/recording.json")).unwrap();

@@ -27,19 +27,27 @@ pub fn letter(data: &PageData, comparison: &Comparison) -> String {
     text
 }
 
-/// Returns the list of kernels, QEMU and packages that were used.
+/// Returns the list of kernels, QEMU and packages that were used, each once for all recordings.
 fn measured(data: &PageData, comparison: &Comparison) -> String {
-    let mut text = format!("{}:\n\n", data.generator);
-    for kernel in &data.kernels {
+    let kernels = data.kernels.iter().map(|kernel| {
         let packages = versions(&kernel.packages);
-        let _ = writeln!(text, "- {}: {}{packages}", shown(&kernel.name), shown(&kernel.release));
+        format!("- {}: {}{packages}", shown(&kernel.name), shown(&kernel.release))
+    });
+    let qemu = data
+        .qemu
+        .iter()
+        .map(|qemu| format!("- QEMU {}, build {:.12}", shown(&qemu.version), qemu.digest));
+    let lines = data
+        .command_lines
+        .iter()
+        .map(|line| format!("- kernel command line: `{}`", plain::line(line).replace('`', "'")));
+    let mut each: Vec<String> = Vec::new();
+    for line in kernels.chain(qemu).chain(lines) {
+        if !each.contains(&line) {
+            each.push(line);
+        }
     }
-    for qemu in &data.qemu {
-        let _ = writeln!(text, "- QEMU {}, build {:.12}", shown(&qemu.version), qemu.digest);
-    }
-    for line in &data.command_lines {
-        let _ = writeln!(text, "- kernel command line: `{}`", plain::line(line).replace('`', "'"));
-    }
+    let mut text = format!("{}:\n\n{}\n", data.generator, each.join("\n"));
     // No other kind of time says the same again.
     if comparison.groups.iter().all(|group| group.backend.is_vm()) {
         text += "\nThe same packages give the same bytes on any machine: `preemptlab verify RUN` \
