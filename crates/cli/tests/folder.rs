@@ -109,7 +109,7 @@ fn vm_a_folder_is_a_workload_and_its_recording_needs_it_no_more() {
     let loads = changed("[\"dash\"]", "[\"dash\", \"busybox-static\"]\nmodule_files = [\"dummy\"]")
         .replace(
             "\"/workload/work\", \"{seed}\"",
-            "\"-c\", \"/usr/bin/busybox insmod /workload/modules/dummy.ko && . /workload/work\", \"{seed}\"",
+            "\"-c\", \"/usr/bin/busybox insmod /workload/modules/dummy.ko && . /workload/work\", \"work\", \"{seed}\"",
         );
     let desk = desk(&[
         ("sound", DEFINITION.to_owned()),

@@ -32,7 +32,8 @@ A mistake in the definition is shown in its place.
 
   $ sh changed s/packages/pakages/
     × unknown field `pakages`, expected one of `format`, `description`, `packages`, `without`,
-    │ `window`, `settle`, `limit`, `cyclictest`, `prepare`, `load`, `probe`, `metric`, `latency`
+    │ `module_files`, `window`, `settle`, `limit`, `cyclictest`, `prepare`, `load`, `probe`,
+    │ `metric`, `latency`
      ╭─[mine/workload.toml:2:1]
    1 │ format = 1
    2 │ pakages = ["dash"]
