@@ -388,6 +388,7 @@ mod tests {
             modules: vec![],
             prepare: vec![],
             files: None,
+            module_files: Vec::new(),
             player: None,
         };
         let text = serde_json::to_string(&inputs).unwrap();
