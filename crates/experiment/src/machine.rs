@@ -1,4 +1,5 @@
 use preemptlab_model::{Arch, Caches, Clocks, InstructionCost, Lookahead, Profile, Topology};
+use preemptlab_workload::is_module;
 use serde::{Deserialize, Serialize};
 
 use crate::{SpecError, arch, profile::CostSource};
@@ -53,9 +54,6 @@ struct Keys {
     #[serde(skip_serializing_if = "Option::is_none")]
     topology: Option<Topology>,
 }
-
-/// The longest name of a kernel module (the kernel's MODULE_NAME_LEN).
-const MODULE_BYTES_MAX: usize = 56;
 
 impl Default for MachineSpec {
     fn default() -> Self {
@@ -202,10 +200,6 @@ impl MachineSpec {
             );
         }
         self.check_topology(text)?;
-        let is_module = |name: &String| {
-            (1..=MODULE_BYTES_MAX).contains(&name.len())
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-        };
         if let Some(module) = self.modules.iter().find(|module| !is_module(module)) {
             let message = format!("`{module}` is not the name of a kernel module");
             return refuse(module, &message, "letters, digits, `_` and `-`, without `.ko`");

@@ -44,7 +44,7 @@ pub use cyclictest_hackbench::CyclictestHackbench;
 pub use cyclictest_kernel::CyclictestKernel;
 pub use cyclictest_load::{CyclictestLoad, Load};
 pub use error::MeasureError;
-pub use folder::{Definition, Flaw, Folder};
+pub use folder::{Definition, Flaw, Folder, is_module};
 pub use furnished::FileSystem;
 pub use hackbench::HackbenchMode;
 pub use histogram_file::{

@@ -18,8 +18,8 @@ const FORMAT: u32 = 1;
 /// The most commands of a kind, and metrics: a job must stay small.
 const EACH_MAX: usize = 32;
 
-/// The longest name of a module, in bytes (`MODULE_NAME_LEN`, include/linux/module.h).
-const MODULE_BYTES_MAX: usize = 64;
+/// The longest name of a kernel module (the kernel's MODULE_NAME_LEN).
+const MODULE_BYTES_MAX: usize = 56;
 
 /// First part of the names of preemptlab's own modules.
 const BUILT_HERE: &str = "preemptlab";
@@ -95,6 +95,12 @@ const fn no_probes() -> Probes {
     Probes::None
 }
 
+/// Returns whether a text can be the name of a kernel module.
+pub fn is_module(name: &str) -> bool {
+    (1..=MODULE_BYTES_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
 /// Reason why a definition that is well-formed makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
@@ -135,10 +141,6 @@ impl Definition {
             let message = format!("there are more than {EACH_MAX} modules");
             return flaw("module_files", message, "name those that the program loads");
         }
-        let is_module = |name: &str| {
-            (1..=MODULE_BYTES_MAX).contains(&name.len())
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-        };
         match self.module_files.iter().find(|name| !is_module(name) || name.starts_with(BUILT_HERE))
         {
             Some(name) if is_module(name) => flaw(

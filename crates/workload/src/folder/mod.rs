@@ -10,7 +10,7 @@ mod source;
 mod span;
 mod text;
 
-pub use definition::{Definition, Flaw};
+pub use definition::{Definition, Flaw, is_module};
 use preemptlab_model::{Digest, Distribution, MetricName, PackageName, Platform, VirtualDuration};
 use preemptlab_protocol::{Command, LoadStart, Report};
 use serde::{Deserialize, Serialize};
