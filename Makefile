@@ -212,7 +212,7 @@ perturb: deps
 ## tests
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
 # The programs with tests that are ignored because `make nightly` executes them.
-NIGHTLY_TESTS = strace_bisect strace_files strace_run vm_arm64 vm_bisect vm_host vm_kmod vm_locks vm_scenario vm_search vm_stressors vm_tree vm_truth
+NIGHTLY_TESTS = strace_bisect strace_files strace_run vm_arm64 vm_bisect vm_calibrate vm_host vm_kmod vm_locks vm_scenario vm_search vm_stressors vm_tree vm_truth
 nightly: build
 	for kernel in 6.1 6.12 7.2; do \
 	    $(PREEMPTLAB) run scenarios/*.toml --kernel debian:$$kernel --preempt $(MODELS) \

@@ -8,15 +8,15 @@ use std::error::Error;
 
 use preemptlab_embed::{Embedded, Target, Workspace};
 
-/// The programs of guests, for each of their processors.
-const OF_GUESTS: [Embedded<'_>; 2] = [
+/// The programs of guests, and of machines that are measured, for each of their processors.
+const OF_GUESTS: [Embedded<'_>; 3] = [
+    Embedded::Program { package: "preemptlab-micro", name: "micro" },
     Embedded::Program { package: "preemptlab-guest", name: "init" },
     Embedded::Program { package: "preemptlab-player", name: "player" },
 ];
 
-const OF_HOST: [Embedded<'_>; 4] = [
+const OF_HOST: [Embedded<'_>; 3] = [
     Embedded::Program { package: "preemptlab-guest", name: "cell" },
-    Embedded::Program { package: "preemptlab-micro", name: "micro" },
     Embedded::Program { package: "preemptlab-repeat", name: "repeat" },
     Embedded::Program { package: "preemptlab-method", name: "method" },
 ];

@@ -4,16 +4,16 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
     /// The program of benchmarks cannot be executed.
-    #[error("the micro-benchmarks cannot be executed on this machine: {0}")]
+    #[error("the micro-benchmarks cannot be executed: {0}")]
     Program(io::Error),
     /// The program of benchmarks has failed.
-    #[error("the micro-benchmarks failed on this machine: {0}")]
+    #[error("the micro-benchmarks failed: {0}")]
     Failed(String),
     /// The program printed something else than it should.
     #[error("the micro-benchmarks printed a line that cannot be read: {0:?}")]
     Line(String),
     /// The times of a machine cannot be relied on.
-    #[error("this machine cannot be calibrated now: {0}")]
+    #[error("the machine cannot be calibrated now: {0}")]
     Unsteady(String),
     /// The guest did not do its job.
     #[error("the micro-benchmarks failed in the guest: {0}")]

@@ -44,9 +44,9 @@ pub struct Observation<'a> {
 /// Costs of all classes, in nanoseconds.
 pub type Costs = [f64; Class::COUNT];
 
-/// Returns the priors.
-pub fn priors() -> Costs {
-    std::array::from_fn(|index| prior_ns(Arch::HOST, Class::ALL[index]))
+/// Returns the priors of an architecture.
+pub fn priors(arch: Arch) -> Costs {
+    std::array::from_fn(|index| prior_ns(arch, Class::ALL[index]))
 }
 
 /// Returns the time of an operation by these costs, in nanoseconds.
@@ -59,10 +59,14 @@ pub fn model_ns(counts: &PerOperation, costs: &Costs) -> f64 {
 /// # Errors
 ///
 /// [`CalibrateError::NoFit`]
-pub fn fit(observations: &[Observation<'_>], free: &[Class]) -> Result<Costs, CalibrateError> {
-    let mut costs = priors();
+pub fn fit(
+    observations: &[Observation<'_>],
+    free: &[Class],
+    priors: &Costs,
+) -> Result<Costs, CalibrateError> {
+    let mut costs = *priors;
     for _ in 0..STEPS {
-        let step = step(observations, free, &costs)?;
+        let step = step(observations, free, priors, &costs)?;
         for (class, change) in free.iter().zip(&step) {
             costs[class.index()] *= change.exp();
         }
@@ -78,10 +82,10 @@ pub fn fit(observations: &[Observation<'_>], free: &[Class]) -> Result<Costs, Ca
 fn step(
     observations: &[Observation<'_>],
     free: &[Class],
+    priors: &Costs,
     costs: &Costs,
 ) -> Result<Vec<f64>, CalibrateError> {
     let size = free.len();
-    let priors = priors();
     let mut squares = vec![vec![0.0; size]; size];
     let mut linear = vec![0.0; size];
     let mut bounds = vec![0.0; 2 * size];

@@ -3,7 +3,7 @@
 
 use preemptlab_experiment::{CostSource, Experiment, definition};
 use preemptlab_files::{Files, Folders, Node};
-use preemptlab_model::{Arch, Profile, ProfileFormat};
+use preemptlab_model::{Arch, GuestCpu, Profile, ProfileFormat};
 use preemptlab_protocol::{
     Exit, Message,
     prices::{Price, Prices},
@@ -19,6 +19,17 @@ pub struct MicroCell {
     pub experiment: Experiment,
     /// The folder that holds the program.
     pub folders: Folders,
+}
+
+/// What a guest has in the place of a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The program of benchmarks.
+    pub program: &'a [u8],
+    /// The architecture.
+    pub arch: Arch,
+    /// The processor, where it is not the one that all guests of the architecture have.
+    pub cpu: Option<GuestCpu>,
 }
 
 /// A Debian kernel whose default is to preempt where it asks for it, and one CPU. Its instructions are
@@ -59,12 +70,12 @@ from = "micro.real"
 /// # Panics
 ///
 /// Never: its texts are tested.
-pub fn counting_cell(program: &[u8], place: Place) -> MicroCell {
+pub fn counting_cell(target: Target<'_>, place: Place) -> MicroCell {
     let (arguments, modules) = match place {
         Place::Program => (r#""count""#, None),
         Place::Kernel => (r#""count", "module""#, Some(MODULE.to_owned())),
     };
-    let mut cell = micro_cell(program, arguments);
+    let mut cell = micro_cell(target, arguments);
     cell.experiment.machine.modules.extend(modules);
     cell
 }
@@ -75,22 +86,22 @@ pub fn counting_cell(program: &[u8], place: Place) -> MicroCell {
 /// # Panics
 ///
 /// Never: its texts are tested.
-pub fn pair_cell(program: &[u8]) -> MicroCell {
-    let mut cell = micro_cell(program, r#""between", "0", "1""#);
+pub fn pair_cell(target: Target<'_>) -> MicroCell {
+    let mut cell = micro_cell(target, r#""between", "0", "1""#);
     cell.experiment.factors.cpus = vec![2];
     cell
 }
 
 /// Lays out a cell of one CPU that executes the program with arguments.
-fn micro_cell(program: &[u8], arguments: &str) -> MicroCell {
+fn micro_cell(target: Target<'_>, arguments: &str) -> MicroCell {
     let mut files = Files::default();
-    let node = Node::File { executable: true, bytes: program.to_vec() };
+    let node = Node::File { executable: true, bytes: target.program.to_vec() };
     files.insert("micro", node).expect("a program is a file");
     let definition = definition(&DEFINITION.replace("ARGUMENTS", arguments));
     let definition = definition.expect("the definition is sound");
     let mut experiment = Experiment::parse(EXPERIMENT).expect("the experiment is sound");
-    experiment.machine.arch = Arch::HOST;
-    experiment.machine.prices = CostSource::Profile(Box::new(equal_prices()));
+    experiment.machine.arch = target.arch;
+    experiment.machine.prices = CostSource::Profile(Box::new(equal_prices(target)));
     let folder = Folder::with_content(files.digest(), definition);
     for workload in experiment.workload.values_mut() {
         *workload = Workload::Folder(folder.clone());
@@ -101,17 +112,17 @@ fn micro_cell(program: &[u8], arguments: &str) -> MicroCell {
 /// Returns a profile with which all instructions take the same time. The machine of a cell with prices hides
 /// string instructions that are fast on hardware alone, so that its kernel and its programs execute the same
 /// instructions as where prices are paid.
-fn equal_prices() -> Profile {
+fn equal_prices(Target { arch, cpu, .. }: Target<'_>) -> Profile {
     Profile {
         format: ProfileFormat,
         name: "equal".parse().expect("it is a name"),
-        arch: Arch::HOST,
+        arch,
         machine: "a machine whose instructions all take the same time"
             .parse()
             .expect("it is plain"),
-        cpu: None,
+        cpu,
         fit: None,
-        prices: Prices::new(Arch::HOST.platform().price_classes, |_| Price::ONE),
+        prices: Prices::new(arch.platform().price_classes, |_| Price::ONE),
         check: None,
         caches: None,
         stolen: None,
@@ -158,11 +169,13 @@ fn printed(message: &Message) -> Result<&str, CalibrateError> {
 mod tests {
     use super::*;
 
+    const ELF: Target<'_> = Target { program: b"\x7fELF", arch: Arch::HOST, cpu: None };
+
     #[test]
     fn the_cell_is_one_experiment() {
         for (place, modules) in [(Place::Program, &[][..]), (Place::Kernel, &["preemptlab_micro"])]
         {
-            let MicroCell { experiment, folders } = counting_cell(b"\x7fELF", place);
+            let MicroCell { experiment, folders } = counting_cell(ELF, place);
             let [(sha256, files)] = folders.iter().collect::<Vec<_>>()[..] else { panic!() };
             assert_eq!(experiment.workload["micro"].files_sha256(), Some(*sha256));
             assert_eq!(files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["micro"]);
@@ -173,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_cell_of_two_cpus_has_two() {
-        let MicroCell { experiment, .. } = pair_cell(b"\x7fELF");
+        let MicroCell { experiment, .. } = pair_cell(ELF);
         assert_eq!(experiment.factors.cpus, [2]);
         experiment.check_again().unwrap();
     }

@@ -1,7 +1,7 @@
 //! Finds the costs of each class of instructions on a machine.
 //!
-//! The same program of micro-benchmarks (`guest/micro`) is executed on the machine, which tells the time of
-//! each benchmark, and in a guest, whose instructions are counted by class. The prices are those with which
+//! The same program of micro-benchmarks (`guest/micro`) is executed on the machine, this one or one that a command reaches,
+//! which tells the time of each benchmark, and in a guest, whose instructions are counted by class. The prices are those with which
 //! the counts come nearest to the times. Some benchmarks are held out of the fit, to tell how well prices
 //! predict benchmarks to which they were not fitted.
 //!
@@ -32,6 +32,7 @@ mod pair;
 mod price;
 mod profile;
 mod program;
+mod site;
 mod solve;
 mod sysfs;
 mod times;
@@ -44,12 +45,13 @@ pub use counted::Counted;
 pub use error::CalibrateError;
 pub use exchange::{Exchange, Exchanged, PairPass, PairTimes, Spread};
 pub use gaps::{Gaps, SHARE_MAX, Stolen};
-pub use guest::{MicroCell, counting_cell, pair_cell};
+pub use guest::{MicroCell, Target, counting_cell, pair_cell};
 pub use held_out::{COLD, HELD_OUT, TIMED_ALONE};
 pub use machine::Machine;
 pub use module::{Loaded, Loader, MODULE, ThisKernel, build_tree};
 pub use outcome::{Calibration, Errors, Found, PricedClass, Residual, calibrate};
 pub use pair::{Cpus, OneCpu, Pair};
-pub use program::{Passes, Place, Program};
+pub use program::{Passes, Place, Program, Reach};
+pub use site::Site;
 pub use solve::{Compared, Figures, Solution, Unsolved, solve};
 pub use times::{Pass, Time, Times};

@@ -157,7 +157,7 @@ mod tests {
         let refused = machine(contended).check(&times(["a 1 100 100", "a 1 150 150"]));
         assert_eq!(
             refused.unwrap_err().to_string(),
-            "this machine cannot be calibrated now: after 2 passes the shortest times of two halves \
+            "the machine cannot be calibrated now: after 2 passes the shortest times of two halves \
              still differ: a by 50% (a hypervisor took 30% of the time, its load average was 18.05 \
              before); end other programs and calibrate again"
         );

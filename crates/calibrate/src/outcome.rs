@@ -18,6 +18,8 @@ const SHARE_MIN: f64 = 0.01;
 /// Result of a calibration.
 #[derive(Clone, Debug)]
 pub struct Calibration {
+    /// The architecture of the machine.
+    pub arch: Arch,
     /// The prices.
     pub prices: Prices,
     /// The price of each class, and how it came about.
@@ -110,7 +112,7 @@ impl Calibration {
     /// Returns the time of an instruction of a class, in nanoseconds.
     pub fn cost_ns(&self, class: Class) -> f64 {
         let priced = self.classes.iter().find(|priced| priced.class == class);
-        priced.map_or_else(|| priors()[class.index()], |priced| priced.cost_ns)
+        priced.map_or_else(|| priors(self.arch)[class.index()], |priced| priced.cost_ns)
     }
 
     /// Takes the costs that two CPUs told, in nanoseconds.
@@ -137,7 +139,11 @@ impl Calibration {
 /// # Errors
 ///
 /// When they are of different benchmarks, or no prices fit.
-pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, CalibrateError> {
+pub fn calibrate(
+    arch: Arch,
+    times: &Times,
+    counted: &Counted,
+) -> Result<Calibration, CalibrateError> {
     let (alone, times): (BTreeMap<_, _>, BTreeMap<_, _>) =
         times.of_operations().into_iter().partition(|(name, _)| TIMED_ALONE.contains(name));
     let counts = counted.of_operations();
@@ -152,11 +158,12 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
         .filter(|(name, _)| !is_held_out(name))
         .map(|(name, machine_ns)| Observation { counts: &counts[*name], machine_ns: *machine_ns })
         .collect();
-    let assumed = shares(&fitted, &priors());
-    let classes = Arch::HOST.platform().price_classes;
+    let priors = priors(arch);
+    let assumed = shares(&fitted, &priors);
+    let classes = arch.platform().price_classes;
     let free: Vec<Class> =
         classes.iter().copied().filter(|class| assumed[class.index()] >= SHARE_MIN).collect();
-    let costs = fit(&fitted, &free)?;
+    let costs = fit(&fitted, &free, &priors)?;
     let shares = shares(&fitted, &costs);
     let price_of = |class: Class| price(costs[class.index()]);
     let priced = classes.iter().map(|class| PricedClass {
@@ -173,6 +180,7 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
         held_out: is_held_out(name),
     });
     Ok(Calibration {
+        arch,
         prices: Prices::new(classes, price_of),
         classes: priced.collect(),
         residuals: residuals.collect(),

@@ -2,10 +2,8 @@
 
 use std::{fmt, path::Path};
 
+use crate::{caches::shares_last, sysfs};
 use preemptlab_protocol::caches::Distance;
-use rustix::thread::{CpuSet, sched_getaffinity};
-
-use crate::{CalibrateError, caches::shares_last, sysfs};
 
 /// The CPUs for what takes two.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +14,7 @@ pub enum Cpus {
     One(OneCpu),
 }
 
-/// The only CPU that this process may use.
+/// The only CPU that the program may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneCpu {
     /// Its number.
@@ -45,19 +43,9 @@ impl fmt::Display for Pair {
 }
 
 impl Cpus {
-    /// Chooses among the CPUs that this process may use: the first one, and the first one of another core.
-    ///
-    /// # Errors
-    ///
-    /// [`CalibrateError::Program`] when the kernel does not tell which ones it may use.
-    pub fn of_this_process() -> Result<Self, CalibrateError> {
-        let set = sched_getaffinity(None).map_err(|errno| CalibrateError::Program(errno.into()))?;
-        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect();
-        Ok(Self::choose(Path::new("/"), &allowed))
-    }
-
-    /// Chooses among CPUs of a machine whose files are below `root`.
-    fn choose(root: &Path, allowed: &[usize]) -> Self {
+    /// Chooses among the CPUs that the program may use on a machine whose files are below `root`: the first one, and the
+    /// first one of another core.
+    pub fn choose(root: &Path, allowed: &[usize]) -> Self {
         let [cpu, others @ ..] = allowed else { return Self::One(OneCpu { cpu: 0, online: 1 }) };
         let siblings = siblings(root, *cpu);
         let of_another_core = others.iter().find(|other| !siblings.contains(other));

@@ -1,6 +1,6 @@
 //! The profile that a calibration leaves.
 
-use preemptlab_model::{Arch, Fit, MachineText, Name, Profile, ProfileFormat};
+use preemptlab_model::{Fit, GuestCpu, MachineText, Name, Profile, ProfileFormat};
 use preemptlab_protocol::caches::Caches;
 
 use crate::{Calibration, Stolen};
@@ -11,6 +11,7 @@ impl Calibration {
         &self,
         name: Name,
         machine: MachineText,
+        cpu: Option<GuestCpu>,
         caches: Option<Caches>,
         stolen: &Stolen,
     ) -> Profile {
@@ -19,9 +20,9 @@ impl Calibration {
         Profile {
             format: ProfileFormat,
             name,
-            arch: Arch::HOST,
+            arch: self.arch,
             machine,
-            cpu: None,
+            cpu,
             check: None,
             caches,
             stolen: stolen.modelled(),

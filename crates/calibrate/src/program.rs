@@ -1,19 +1,24 @@
 //! Executes the benchmarks on the machine.
 //!
-//! The program is a child in the session of its caller: where the kernel groups processes by session
+//! On this machine the program is a child in the session of its caller: where the kernel groups processes by session
 //! (`sched_autogroup`), it has the share of the user's command, and no session of its own that would compete
 //! with all others.
 
 use std::{
     fs::File,
-    io::{self, Write},
-    os::fd::AsRawFd,
+    io::{self, Read, Write},
+    os::fd::{AsRawFd, OwnedFd},
     process::{Command, Stdio},
+    str::FromStr,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use preemptlab_model::Arch;
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    thread::CpuSet,
+};
 
 use crate::{
     CalibrateError, Gaps, Pair, PairPass, PairTimes, Pass, Stolen, Times,
@@ -59,8 +64,46 @@ impl Passes {
     }
 }
 
-/// The program of benchmarks, as this machine executes it.
-pub struct Program(File);
+/// The most that the program prints: of 4096 gaps, or of files that tell of a machine.
+const OUTPUT_BYTES_MAX: u64 = 4 << 20;
+
+/// The program of benchmarks, and how a machine executes it.
+#[derive(Debug)]
+pub enum Program {
+    /// From this machine's memory.
+    Here(File),
+    /// By a command, which executes it elsewhere with the words that follow.
+    By(Reach),
+}
+
+/// Reads what a program prints; one that has more to say than is read ends by its pipe.
+fn bounded(from: Option<OwnedFd>) -> String {
+    let mut bytes = Vec::new();
+    // What came before an error is what it said.
+    let _ = from.map(|from| File::from(from).take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A command that executes the program on another machine, such as `ssh pi ./micro`. Its words are separated by blanks,
+/// and no shell reads them here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    program: String,
+    arguments: Vec<String>,
+}
+
+impl FromStr for Reach {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.chars().any(|c| c.is_control()) {
+            return Err("a command has no control characters".to_owned());
+        }
+        let mut words = text.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
+        let program = words.next().ok_or("a command has a word at least, such as `ssh`")?;
+        Ok(Self { program, arguments: words.collect() })
+    }
+}
 
 impl Program {
     /// Opens the program, which then needs no file system.
@@ -72,7 +115,7 @@ impl Program {
         let file = memfd_create("micro", MemfdFlags::CLOEXEC).map_err(io::Error::from);
         let mut file: File = file.map_err(CalibrateError::Program)?.into();
         file.write_all(program).map_err(CalibrateError::Program)?;
-        Ok(Self(file))
+        Ok(Self::Here(file))
     }
 
     /// Executes it once, and returns its output.
@@ -81,17 +124,89 @@ impl Program {
         arguments: &[&str],
         is_cancelled: &AtomicBool,
     ) -> Result<String, CalibrateError> {
-        let mut command = Command::new(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
-        command.args(arguments).env_clear().stdin(Stdio::null());
-        let output = command.output().map_err(CalibrateError::Program)?;
+        let mut command = match self {
+            Self::Here(file) => {
+                let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+                command.env_clear();
+                command
+            }
+            Self::By(Reach { program, arguments }) => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                command
+            }
+        };
+        let pipes = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = pipes.stderr(Stdio::piped()).spawn().map_err(CalibrateError::Program)?;
+        let [stdout, stderr] =
+            [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+        let (said, errors) = thread::scope(|scope| {
+            let errors = scope.spawn(|| bounded(stderr));
+            (bounded(stdout), errors.join().unwrap_or_default())
+        });
+        let status = child.wait().map_err(CalibrateError::Program)?;
         if is_cancelled.load(Ordering::Relaxed) {
             return Err(CalibrateError::Interrupted);
         }
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(CalibrateError::Failed(format!("{}{}", said, output.status)));
+        match status.success() {
+            true => Ok(said),
+            false => Err(CalibrateError::Failed(format!("{errors}{status}"))),
         }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Returns the architecture that it was built for.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be executed, or is another one.
+    pub fn arch(&self, is_cancelled: &AtomicBool) -> Result<Arch, CalibrateError> {
+        let said = self.execute(&["arch"], is_cancelled)?;
+        let arch = Arch::ALL.into_iter().find(|arch| arch.platform().debian == said.trim());
+        arch.ok_or_else(|| CalibrateError::Line(said.chars().take(80).collect()))
+    }
+
+    /// Returns the CPUs that it may use, of which there is at least one.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be executed, or the user cancels.
+    pub fn cpus(&self, is_cancelled: &AtomicBool) -> Result<Vec<usize>, CalibrateError> {
+        let said = self.execute(&["cpus"], is_cancelled)?;
+        let unreadable = |line: &str| CalibrateError::Line(line.chars().take(80).collect());
+        let cpu = |line: &str| line.parse().ok().filter(|cpu| *cpu < CpuSet::MAX_CPU);
+        let cpus = said.lines().map(|line| cpu(line).ok_or_else(|| unreadable(line)));
+        let cpus = cpus.collect::<Result<Vec<_>, _>>()?;
+        if cpus.is_empty() { Err(unreadable("")) } else { Ok(cpus) }
+    }
+
+    /// Returns those of these files that the machine has, with their texts.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be executed, or prints files that nobody asked for.
+    pub(crate) fn read(
+        &self,
+        paths: &[String],
+        is_cancelled: &AtomicBool,
+    ) -> Result<Vec<(String, String)>, CalibrateError> {
+        let arguments: Vec<&str> =
+            std::iter::once("read").chain(paths.iter().map(String::as_str)).collect();
+        let said = self.execute(&arguments, is_cancelled)?;
+        let mut rest = said.as_str();
+        let mut files = Vec::new();
+        while !rest.is_empty() {
+            let unreadable = || CalibrateError::Line(rest.chars().take(80).collect());
+            let (head, text) = rest.split_once('\n').ok_or_else(unreadable)?;
+            let (path, bytes) = head.split_once(' ').ok_or_else(unreadable)?;
+            let bytes: usize = bytes.parse().map_err(|_| unreadable())?;
+            let text = text.get(..bytes).ok_or_else(unreadable)?;
+            if !paths.iter().any(|asked| asked == path) {
+                return Err(unreadable());
+            }
+            files.push((path.to_owned(), text.to_owned()));
+            rest = &rest[head.len() + 1 + bytes..];
+        }
+        Ok(files)
     }
 
     /// Executes the benchmarks of one CPU again and again, on one CPU after the other, until their times come
@@ -106,7 +221,7 @@ impl Program {
         is_cancelled: &AtomicBool,
         on_pass: impl Fn(Passes),
     ) -> Result<Times, CalibrateError> {
-        let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cpus = self.cpus(is_cancelled)?.len();
         let mut times = Times::default();
         while times.passes() < PASSES_MIN
             || (times.passes() < PASSES_MAX && !times.differing().is_empty())
@@ -199,11 +314,11 @@ impl Program {
     }
 
     /// Returns what the processor says of a CPU's TLBs, in the program's words.
-    pub(crate) fn cpuid(
+    pub(crate) fn translations(
         &self,
         cpu: usize,
         is_cancelled: &AtomicBool,
     ) -> Result<String, CalibrateError> {
-        self.execute(&["cpuid", &cpu.to_string()], is_cancelled)
+        self.execute(&["translations", &cpu.to_string()], is_cancelled)
     }
 }

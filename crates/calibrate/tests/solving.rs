@@ -6,6 +6,7 @@ use preemptlab_calibrate::{
     Calibration, Counted, Exchange, Figures, Found, PairPass, PairTimes, Pass, Solution, Times,
     calibrate, solve,
 };
+use preemptlab_model::Arch;
 use preemptlab_protocol::prices::{Class, Prices};
 
 /// What a kernel of two CPUs executes beside the interrupts and the halts, in nanoseconds.
@@ -17,7 +18,8 @@ const PIPE_NS: u64 = 9_000;
 fn assumed() -> Calibration {
     let mut times = Times::default();
     (0..2).for_each(|_| times.add(Pass::parse("a 1 100 100\n").unwrap()));
-    calibrate(&times, &Counted::parse("a 1\n", "{\"user_plain\":1000}\n").unwrap()).unwrap()
+    calibrate(Arch::Amd64, &times, &Counted::parse("a 1\n", "{\"user_plain\":1000}\n").unwrap())
+        .unwrap()
 }
 
 /// The output of the program where an interrupt and a halt have these costs. A CPU that is woken while it is about to

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use preemptlab_calibrate::{
     CalibrateError, Calibration, Counted, Found, Pass, PricedClass, Times, calibrate,
 };
+use preemptlab_model::Arch;
 use preemptlab_protocol::{counts::Counts, prices::Class};
 
 /// Operations of a repetition.
@@ -65,7 +66,7 @@ fn fitted(benchmarks: &[(String, Counts)], slower: impl Fn(&str) -> f64) -> Cali
     }
     let mut times = Times::default();
     (0..2).for_each(|_| times.add(Pass::parse(&timed).unwrap()));
-    calibrate(&times, &Counted::parse(&printed, &counted).unwrap()).unwrap()
+    calibrate(Arch::Amd64, &times, &Counted::parse(&printed, &counted).unwrap()).unwrap()
 }
 
 fn of(calibration: &Calibration, class: Class) -> PricedClass {
@@ -124,6 +125,6 @@ fn machine_and_guest_execute_the_same() {
     let mut times = Times::default();
     times.add(Pass::parse("a 1 2 3\nb 1 2 3\n").unwrap());
     let counted = Counted::parse("a 1\n", "{\"halt\":1}\n").unwrap();
-    let refused = calibrate(&times, &counted).unwrap_err();
+    let refused = calibrate(Arch::Amd64, &times, &counted).unwrap_err();
     assert!(matches!(refused, CalibrateError::Different(ref names) if names == "b"), "{refused}");
 }

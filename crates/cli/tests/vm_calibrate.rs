@@ -16,7 +16,7 @@ use std::{
 use common::{Desk, Finished};
 use preemptlab_calibrate::{
     COLD, Counted, Exchange, MODULE, MachineCaches, MicroCell, Moved, NoCaches, PairPass, Place,
-    Program, TIMED_ALONE, Tlb, Tlbs, Told, ToldCaches, counting_cell, pair_cell,
+    Site, TIMED_ALONE, Target, Tlb, Tlbs, Told, ToldCaches, counting_cell, pair_cell,
 };
 use preemptlab_lab::{Preparation, Prepared};
 use preemptlab_model::{Arch, Profile};
@@ -25,14 +25,18 @@ use preemptlab_protocol::{
     caches::{Distance, Penalties, Penalty, Transfer},
     prices::{Class, Price, Prices},
 };
-use preemptlab_provision::{MICRO, Options, Provision, Store};
+use preemptlab_provision::{Options, Provision, Store, micro};
 use preemptlab_runner::Cancel;
 use rustix::process::{Pid, Signal, kill_process};
 
-fn prepared(place: Place) -> Prepared {
-    let MicroCell { experiment, folders } = counting_cell(MICRO, place);
+fn target(arch: Arch) -> Target<'static> {
+    Target { program: micro(arch), arch, cpu: None }
+}
+
+fn prepared(arch: Arch, place: Place) -> Prepared {
+    let MicroCell { experiment, folders } = counting_cell(target(arch), place);
     let store = Store::open(common::lasting_store()).unwrap();
-    let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
+    let provision = Provision::new(store, arch, Options::default(), &|_| ());
     Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap()
 }
 
@@ -49,7 +53,7 @@ fn count(prepared: &Prepared, file: &Path) -> (Message, String) {
 /// Prints the instructions of an operation, which docs/calibrate.md quotes.
 fn show(counted: &Counted) {
     for (name, counts) in counted.of_operations() {
-        let executed = Class::X86_64.iter().filter(|class| counts[class.index()] > 0.0);
+        let executed = Class::ALL.iter().filter(|class| counts[class.index()] > 0.0);
         let executed = executed.map(|class| format!("{class} {:.2}", counts[class.index()]));
         println!("{name}: {}", executed.collect::<Vec<_>>().join(", "));
     }
@@ -58,7 +62,7 @@ fn show(counted: &Counted) {
 #[test]
 fn instructions_are_counted_by_class_and_always_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let prepared = prepared(Place::Program);
+    let prepared = prepared(Arch::Amd64, Place::Program);
     let first = count(&prepared, &folder.path().join("first"));
     let counted = Counted::read(&first.0, &first.1).unwrap();
     show(&counted);
@@ -85,6 +89,62 @@ fn instructions_are_counted_by_class_and_always_the_same() {
     assert_eq!(second, first);
 }
 
+#[test]
+fn instructions_of_arm64_are_counted_by_class_and_always_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = prepared(Arch::Arm64, Place::Program);
+    let first = count(&prepared, &folder.path().join("first"));
+    let counted = Counted::read(&first.0, &first.1).unwrap();
+    show(&counted);
+    let of = |name: &str, class: Class| counted.of_operations()[name][class.index()];
+    for (name, class, least, most) in [
+        // A loop of 48 instructions, and the two that count it down.
+        ("alu", Class::UserPlain, 48.99, 49.2),
+        ("alu", Class::UserBranch, 0.99, 1.01),
+        ("locked", Class::Locked, 1.99, 2.05),
+        ("counter", Class::Counter, 0.99, 1.05),
+        ("fences", Class::Fence, 2.99, 3.05),
+        ("isb", Class::Isb, 0.99, 1.05),
+        ("yield", Class::Pause, 3.99, 4.05),
+        ("register", Class::Mrs, 0.99, 1.05),
+        ("clear-line", Class::DcZva, 3.99, 4.05),
+        ("null-call", Class::EntrySync, 0.99, 1.05),
+        ("null-call", Class::Eret, 0.99, 1.05),
+        ("page-fault", Class::EntrySync, 1.0, 1.1),
+        // The breakpoint and the end of its handler.
+        ("breakpoint", Class::EntrySync, 1.99, 2.1),
+        ("timer", Class::EntryIrq, 0.9, 1.5),
+        ("pipe-ping-pong", Class::Ttbr, 1.9, 20.0),
+    ] {
+        let count = of(name, class);
+        assert!((least..most).contains(&count), "{name}: {count} of {class}");
+    }
+    assert!(of("null-call", Class::KernelPlain) > 20.0);
+    let second = count(&prepared, &folder.path().join("second"));
+    assert_eq!(second, first);
+}
+
+/// Another machine is one of arm64 that is emulated here: for its function, and not for its times.
+#[test]
+#[ignore = "needs qemu-aarch64-static, and takes minutes: a part of make nightly"]
+fn a_machine_of_arm64_is_calibrated_from_here() {
+    let desk = Desk::new();
+    let run = |args: &[&str]| Finished::new(desk.lasting_command(args).output().unwrap());
+    run(&["system", "calibrate", "--program", "arm64"]).succeeds();
+    let by = ["system", "calibrate", "--by", "qemu-aarch64-static ./micro", "--out", "board.toml"];
+    let finished = run(&by);
+    if finished.code == 0 {
+        let profile: Profile = toml::from_str(&desk.read("board.toml")).unwrap();
+        assert_eq!(profile.arch, Arch::Arm64);
+        assert_eq!(profile.cpu, None);
+        let fit = profile.fit.unwrap();
+        assert_eq!((fit.held_out, fit.benchmarks > 50), (12, true));
+    } else {
+        // An emulator that translates code while it is measured is a machine whose times do not come again.
+        assert!(finished.stderr.contains("cannot be calibrated now"), "{}", finished.stderr);
+    }
+}
+
 /// Returns the benchmarks of the module, as its source names them.
 fn of_module() -> Vec<&'static str> {
     let source = include_str!("../../../kmod/micro/meter.c");
@@ -95,7 +155,7 @@ fn of_module() -> Vec<&'static str> {
 #[test]
 fn what_the_module_executes_is_counted_and_always_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let prepared = prepared(Place::Kernel);
+    let prepared = prepared(Arch::Amd64, Place::Kernel);
     let first = count(&prepared, &folder.path().join("first"));
     let counted = Counted::read(&first.0, &first.1).unwrap();
     show(&counted);
@@ -138,7 +198,7 @@ fn what_the_module_executes_is_counted_and_always_the_same() {
 /// Returns the figures of two CPUs of a guest with these prices, in nanoseconds: of the call of a busy CPU, and of the
 /// round trips by futex and by pipe.
 fn between(prices: &Prices) -> [f64; 3] {
-    let MicroCell { experiment, folders } = pair_cell(MICRO);
+    let MicroCell { experiment, folders } = pair_cell(target(Arch::default()));
     let store = Store::open(common::lasting_store()).unwrap();
     let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
     let prepared =
@@ -200,9 +260,9 @@ fn recorded() -> MachineCaches {
 /// The program prints what its reader reads, and what a busy or an unknown machine does not tell is a reason.
 #[test]
 fn a_profile_with_the_caches_of_this_machine_is_that_of_a_cell() {
-    let program = Program::open(MICRO).unwrap();
     let never = AtomicBool::new(false);
-    let measured = MachineCaches::measure(&program, Path::new("/"), 0, 1 << 29, &never, |passes| {
+    let site = Site::here(micro(Arch::default()), &never).unwrap();
+    let measured = MachineCaches::measure(&site, 0, 1 << 29, &never, |passes| {
         println!("{passes:?}");
     });
     let found = match measured {
@@ -256,7 +316,7 @@ fn ended_at(desk: &Desk, said: &str, signal: Signal) -> ExitStatus {
 fn a_calibration_that_is_ended_leaves_what_was_there() {
     let steps = [
         "counting the instructions of micro-benchmarks in a guest",
-        "measuring micro-benchmarks on this machine",
+        "measuring micro-benchmarks on the machine",
     ];
     for (step, signal) in steps.iter().flat_map(|step| [(step, Signal::INT), (step, Signal::KILL)])
     {

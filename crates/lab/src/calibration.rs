@@ -7,11 +7,12 @@ use std::{
 
 use preemptlab_calibrate::{
     CalibrateError, Calibration, Counted, Cpus, Figures, Loaded, MODULE, Machine, MachineCaches,
-    MicroCell, Moved, NoCaches, NoTransfer, OneCpu, Pair, PairPass, PairTimes, Place, Program,
-    Solution, Stolen, ThisKernel, Times, Unsolved, build_tree, counting_cell, pair_cell, solve,
+    MicroCell, Moved, NoCaches, NoTransfer, OneCpu, Pair, PairPass, PairTimes, Place, Reach, Site,
+    Solution, Stolen, Target, ThisKernel, Times, Unsolved, build_tree, counting_cell, pair_cell,
+    solve,
 };
-use preemptlab_model::Arch;
-use preemptlab_provision::MICRO;
+use preemptlab_model::{Arch, GuestCpu};
+use preemptlab_provision::micro;
 use preemptlab_runner::Stop;
 use preemptlab_system::host::{HostKernel, load, processor};
 
@@ -23,6 +24,8 @@ pub struct Calibrated {
     pub calibration: Calibration,
     /// The machine.
     pub machine: Machine,
+    /// The processor of its guests, where it is not the one that all have.
+    pub cpu: Option<GuestCpu>,
     /// Time that something takes from its CPUs.
     pub stolen: Stolen,
     /// What two CPUs do for each other.
@@ -59,7 +62,7 @@ struct Measured {
     machine: Machine,
 }
 
-/// Measures micro-benchmarks on this machine, counts their instructions in a guest, and fits prices; with a
+/// Measures micro-benchmarks on this machine, or on the one that a command reaches, counts their instructions in a guest, and fits prices; with a
 /// module also the privileged ones. Then it measures the exchanges of two CPUs, and executes them in a guest of two
 /// CPUs until their prices are found. The last measurements are the costs of misses of caches.
 ///
@@ -67,16 +70,23 @@ struct Measured {
 ///
 /// When this machine's kernel takes no module, its times do not come again, no prices fit them, or the machine or
 /// the user ends it.
-pub fn calibrate(lab: &Lab<'_>, with_module: bool) -> Result<Calibrated> {
+pub fn calibrate(lab: &Lab<'_>, with_module: bool, reach: Option<Reach>) -> Result<Calibrated> {
     // A machine whose kernel takes no module says so before anything is downloaded or measured.
     let tree = with_module.then(|| build_tree(Path::new("/"), &release())).transpose()?;
     let module = tree.map(|tree| build(lab, &tree)).transpose()?;
-    let mut counted = count(lab, Place::Program)?;
+    let flag = lab.watch.cancel()?.flag();
+    let site = match reach {
+        Some(reach) => Site::reached_by(reach, &flag)?,
+        None => Site::here(micro(Arch::HOST), &flag)?,
+    };
+    let (arch, cpu) = (site.arch(), site.guest_cpu());
+    let target = Target { program: micro(arch), arch, cpu };
+    let mut counted = count(lab, target, Place::Program)?;
     if module.is_some() {
-        counted = counted.with(count(lab, Place::Kernel)?);
+        counted = counted.with(count(lab, target, Place::Kernel)?);
     }
-    let Measured { times, between, stolen, caches, machine } = time(lab, module.as_deref())?;
-    let mut calibration = preemptlab_calibrate::calibrate(&times, &counted)?;
+    let Measured { times, between, stolen, caches, machine } = time(lab, &site, module.as_deref())?;
+    let mut calibration = preemptlab_calibrate::calibrate(arch, &times, &counted)?;
     let moved = match &between {
         Ok((pair, times)) => Moved::of(*pair, times),
         Err(_) => Err(NoTransfer::OneCpu),
@@ -84,7 +94,7 @@ pub fn calibrate(lab: &Lab<'_>, with_module: bool) -> Result<Calibrated> {
     let between = match between {
         Ok((pair, times)) => {
             let solution = match stolen.check() {
-                Ok(()) => between_cpus_of_a_guest(lab, &calibration, &times)?,
+                Ok(()) => between_cpus_of_a_guest(lab, target, &calibration, &times)?,
                 Err(too_much) => Err(too_much),
             };
             if let Ok(solution) = &solution {
@@ -94,12 +104,18 @@ pub fn calibrate(lab: &Lab<'_>, with_module: bool) -> Result<Calibrated> {
         }
         Err(only) => Between::OneCpu(only),
     };
-    Ok(Calibrated { calibration, machine, stolen, between, caches, moved })
+    Ok(Calibrated { calibration, machine, cpu, stolen, between, caches, moved })
 }
 
 /// Returns the release of this machine's kernel.
 fn release() -> String {
     HostKernel::observe(Path::new("/")).release
+}
+
+/// Returns the release of the kernel of a machine whose files are below `root` (proc_sys_kernel(5)).
+fn release_of(root: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(root.join("proc/sys/kernel/osrelease")).ok()?;
+    Some(text.trim().to_owned()).filter(|release| !release.is_empty())
 }
 
 /// Builds the module of benchmarks for this machine's kernel.
@@ -109,13 +125,11 @@ fn build(lab: &Lab<'_>, tree: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// Measures the benchmarks on this machine, and those of the module where there is one.
-fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<Measured> {
-    let root = Path::new("/");
-    let cancel = lab.watch.cancel()?;
-    let flag = cancel.flag();
+/// Measures the benchmarks on a machine, and those of the module where there is one.
+fn time(lab: &Lab<'_>, site: &Site, module: Option<&[u8]>) -> Result<Measured> {
+    let (root, program) = (site.root(), site.program());
+    let flag = lab.watch.cancel()?.flag();
     let watch = preemptlab_system::host::Watch::begin(root);
-    let program = Program::open(MICRO)?;
     let told = |part| move |passes| lab.watch.on(Event::Calibrating { part, passes: Some(passes) });
     let measured = |place| {
         let part = Part::Time(place);
@@ -128,7 +142,7 @@ fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<Measured> {
         times = times.with(measured(Place::Kernel)?);
         loaded.unload()?;
     }
-    let (between, stolen) = match Cpus::of_this_process()? {
+    let (between, stolen) = match Cpus::choose(root, site.cpus()) {
         Cpus::Two(pair) => {
             let part = Part::Between;
             let measured = during(lab, part, || program.measure_two(pair, &flag, told(part)));
@@ -147,14 +161,15 @@ fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<Measured> {
     };
     let caches = during(lab, Part::Caches, || {
         let available_bytes = load(root).available_mib.unwrap_or(0) << 20;
-        MachineCaches::measure(&program, root, cpu, available_bytes, &flag, told(Part::Caches))
+        MachineCaches::measure(site, cpu, available_bytes, &flag, told(Part::Caches))
     });
     if let Err(NoCaches::Failed(CalibrateError::Interrupted)) = caches {
         return Err(CalibrateError::Interrupted.into());
     }
+    site.look(&flag)?;
     let machine = Machine {
         processor: processor(root),
-        release: Some(HostKernel::observe(root).release).filter(|release| !release.is_empty()),
+        release: release_of(root),
         conditions: watch.end(root),
     };
     machine.check(&times)?;
@@ -169,11 +184,12 @@ fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<Measured> {
 /// When the user ends it. A guest that does not measure is a reason why no price is found.
 fn between_cpus_of_a_guest(
     lab: &Lab<'_>,
+    target: Target<'_>,
     calibration: &Calibration,
     times: &PairTimes,
 ) -> Result<Result<Solution, Unsolved>> {
     let store = lab.open_store()?;
-    let MicroCell { experiment, folders } = pair_cell(MICRO);
+    let MicroCell { experiment, folders } = pair_cell(target);
     let prepared = lab.provide(store, experiment.machine.arch, |provision| {
         Ok(lab.preparation(provision).with_folders(&folders).resolve(experiment)?)
     })?;
@@ -194,9 +210,9 @@ fn between_cpus_of_a_guest(
 }
 
 /// Counts the instructions of the benchmarks of a place in a guest.
-fn count(lab: &Lab<'_>, place: Place) -> Result<Counted> {
+fn count(lab: &Lab<'_>, target: Target<'_>, place: Place) -> Result<Counted> {
     let store = lab.open_store()?;
-    let MicroCell { experiment, folders } = counting_cell(MICRO, place);
+    let MicroCell { experiment, folders } = counting_cell(target, place);
     let prepared = lab.provide(store, experiment.machine.arch, |provision| {
         Ok(lab.preparation(provision).with_folders(&folders).resolve(experiment)?)
     })?;

@@ -6,12 +6,14 @@ use crate::arch::{self, ArchInfo};
 /// and alone in its namespaces.
 pub const CELL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cell"));
 
-/// The program of micro-benchmarks, as the build script made it: static, for hosts and guests. No cell
-/// executes it, but for the one of a calibration that counts its instructions.
-pub const MICRO: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/micro"));
-
 /// The program that repeats a command, as the build script made it: static, for the folder of a workload.
 pub const REPEAT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/repeat"));
+
+/// Returns the program of micro-benchmarks of an architecture, as the build script made it: static, for machines and
+/// guests. No cell executes it, but for those of a calibration.
+pub fn micro(of: Arch) -> &'static [u8] {
+    arch::of(of).micro
+}
 
 /// Computes a digest of the guests' programs, which cells execute.
 pub fn guest_sha256() -> Digest {

@@ -34,7 +34,7 @@ pub use distribution::{
 };
 pub use error::PackageError;
 pub use event::Event;
-pub use guest::{CELL, MICRO, REPEAT, guest_sha256};
+pub use guest::{CELL, REPEAT, guest_sha256, micro};
 pub use image::{GuestImage, ImageError, Own, build_image};
 pub use kernel::{
     Git, KbuildError, KernelError, KmodError, Module, ModuleError, Offer, ProvisionedKernel,

@@ -2,16 +2,15 @@
 
 use alloc::vec;
 use core::{
-    arch::{asm, global_asm},
     ptr,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
 use linux_raw_sys::general::{
-    __NR_rt_sigaction, __NR_sched_yield, __NR_setitimer, ITIMER_REAL, SA_RESTORER, SIGALRM,
-    SIGTRAP, SIGUSR1, itimerval, kernel_sigaction, kernel_sigset_t, timeval,
+    __NR_rt_sigaction, __NR_sched_yield, __NR_setitimer, ITIMER_REAL, SIGALRM, SIGTRAP, SIGUSR1,
+    itimerval, timeval,
 };
-use preemptlab_sys::arch::syscall;
+use preemptlab_sys::{arch::syscall, clock::now_ns};
 use rustix::{
     event::{EventfdFlags, Timespec, epoll, eventfd},
     fs::{self, MemfdFlags, Mode, OFlags},
@@ -21,7 +20,7 @@ use rustix::{
     process::{Signal, getpid, getppid, kill_process},
 };
 
-use crate::meter::Meter;
+use crate::{arch, meter::Meter};
 
 /// Bytes of a page.
 const PAGE_BYTES: usize = 4096;
@@ -31,6 +30,16 @@ pub fn null_call(meter: &mut Meter, times: u32) -> io::Result<()> {
     meter.measure(|| {
         for _ in 0..times {
             core::hint::black_box(getppid());
+        }
+        Ok(())
+    })
+}
+
+/// The clock as programs read it, without the kernel.
+pub fn clock(meter: &mut Meter, times: u32) -> io::Result<()> {
+    meter.measure(|| {
+        for _ in 0..times {
+            core::hint::black_box(now_ns());
         }
         Ok(())
     })
@@ -192,25 +201,8 @@ pub fn map_unmap(meter: &mut Meter, times: u32) -> io::Result<()> {
     })
 }
 
-global_asm!(
-    ".globl preemptlab_micro_handler",
-    "preemptlab_micro_handler:",
-    "    mov dword ptr [rip + {handled}], 1",
-    "    ret",
-    ".globl preemptlab_micro_restore",
-    "preemptlab_micro_restore:",
-    "    mov eax, 15", // rt_sigreturn(2)
-    "    syscall",
-    handled = sym HANDLED,
-);
-
 /// Whether a signal was handled.
-static HANDLED: AtomicU32 = AtomicU32::new(0);
-
-unsafe extern "C" {
-    fn preemptlab_micro_handler(signal: i32);
-    fn preemptlab_micro_restore();
-}
+pub static HANDLED: AtomicU32 = AtomicU32::new(0);
 
 /// Sends a signal to itself and handles it.
 pub fn signal(meter: &mut Meter, times: u32) -> io::Result<()> {
@@ -229,8 +221,7 @@ pub fn breakpoint(meter: &mut Meter, times: u32) -> io::Result<()> {
     handle(SIGTRAP)?;
     meter.measure(|| {
         for _ in 0..times {
-            // SAFETY: the handler returns behind the instruction.
-            unsafe { asm!("int3") };
+            arch::breakpoint();
         }
         Ok(())
     })
@@ -256,12 +247,7 @@ pub fn timer(meter: &mut Meter, times: u32) -> io::Result<()> {
 
 /// Has a signal handled, which only takes note of it.
 fn handle(signal: u32) -> io::Result<()> {
-    let action = kernel_sigaction {
-        sa_handler_kernel: Some(preemptlab_micro_handler),
-        sa_flags: SA_RESTORER.into(),
-        sa_restorer: Some(preemptlab_micro_restore),
-        sa_mask: kernel_sigset_t { sig: [0] },
-    };
+    let action = arch::handler(signal);
     let arguments = [signal as usize, (&raw const action).addr(), 0, size_of_val(&action.sa_mask)];
     // SAFETY: the kernel reads the action, whose functions keep every register.
     unsafe { syscall(__NR_rt_sigaction, arguments) }.map(drop)

@@ -13,7 +13,11 @@
 //! - `micro loads CPU BUFFER...` measures loads of buffers such as `lines:1024`, and prints `huge BYTES_GRANTED
 //!   BYTES_ASKED`, and for each `KIND COUNT LOADS` with the nanoseconds of so many loads: chained, independent, in
 //!   sequence.
-//! - `micro cpuid CPU` prints what CPUID says of TLBs there.
+//! - `micro translations CPU` prints what the processor says of TLBs there: CPUID's words on x86-64, nothing on arm64.
+//! - `micro arch` prints the architecture that it was built for.
+//! - `micro cpus` prints the numbers of the CPUs that the process may use.
+//! - `micro read PATH...` prints `PATH BYTES`, and then the bytes, of each of these small files that is there. With it a
+//!   machine is described from another one.
 //!
 //! Prices are fitted on these benchmarks, so that no workload of preemptlab may be among them: what a
 //! workload takes is what the prices have to predict.
@@ -23,10 +27,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod arch;
 mod between;
 mod calls;
-mod compute;
-mod cpuid;
 mod gaps;
 mod list;
 mod loads;
@@ -55,7 +58,7 @@ use preemptlab_sys::{
 };
 use rustix::{fd::RawFd, io::Errno};
 
-pub use crate::list::{BENCHMARKS, Benchmark};
+pub use crate::list::{Benchmark, benchmarks};
 use crate::loads::Buffer;
 use crate::meter::{Meter, Purpose, Spread};
 
@@ -66,7 +69,10 @@ const STDERR: RawFd = 2;
 const FAILED: i32 = 2;
 
 /// Longer than any command line of the program.
-const ARGUMENTS_BYTES_MAX: usize = 4096;
+const ARGUMENTS_BYTES_MAX: usize = 65_536;
+
+/// No file of the kernel that tells of a CPU is larger, but for the list of all of them, of which the begin will do.
+const FILE_BYTES_MAX: usize = 16_384;
 
 /// What is measured between two CPUs, or of one that spins, takes a few seconds at most.
 const SECONDS_MAX: i64 = 60;
@@ -78,7 +84,10 @@ pub fn run() -> ! {
         Wanted::Benchmarks(purpose, Place::Kernel) => module::all(purpose),
         Wanted::Between(cpu, other) => bounded().and_then(|()| between::all(cpu, other)),
         Wanted::Gaps(cpu) => bounded().and_then(|()| gaps::all(cpu)),
-        Wanted::Cpuid(cpu) => cpuid::all(cpu),
+        Wanted::Translations(cpu) => arch::translations(cpu),
+        Wanted::Arch => Ok(format!("{}\n", arch::NAME)),
+        Wanted::Cpus => place::allowed(),
+        Wanted::Read(paths) => Ok(paths.iter().filter_map(|path| content(path)).collect()),
         Wanted::Loads(cpu, buffers) => bounded().and_then(|()| loads::all(cpu, &buffers)),
     });
     match lines {
@@ -103,7 +112,7 @@ pub fn panicked(info: &PanicInfo<'_>) -> ! {
 fn all(purpose: Purpose) -> Result<String, String> {
     let mut lines = String::new();
     let mut meter = Meter::new(purpose);
-    for benchmark in BENCHMARKS {
+    for benchmark in benchmarks() {
         let Benchmark { name, operations, run } = benchmark;
         let failed = |errno: Errno| format!("{name}: error {}", errno.raw_os_error());
         run(&mut meter, *operations).map_err(failed)?;
@@ -136,15 +145,22 @@ enum Wanted {
     Gaps(usize),
     /// Loads of buffers.
     Loads(usize, Vec<Buffer>),
-    /// The words of CPUID.
-    Cpuid(usize),
+    /// What the processor says of its TLBs.
+    Translations(usize),
+    /// The architecture.
+    Arch,
+    /// The CPUs of the process.
+    Cpus,
+    /// Files.
+    Read(Vec<String>),
 }
 
 /// Reads the command line, which `_start` does not hand on.
 fn arguments() -> Result<Wanted, String> {
     let usage = || {
         "usage: micro time CPU [module] | micro count [module] | micro between CPU OTHER | \
-         micro gaps CPU | micro loads CPU BUFFER... | micro cpuid CPU"
+         micro gaps CPU | micro loads CPU BUFFER... | micro translations CPU | micro arch | micro cpus | \
+         micro read PATH..."
             .to_string()
     };
     let bytes = file::read("/proc/self/cmdline", ARGUMENTS_BYTES_MAX).map_err(|_| usage())?;
@@ -161,7 +177,10 @@ fn arguments() -> Result<Wanted, String> {
             return Ok(Wanted::Between(number(arguments.next())?, number(arguments.next())?));
         }
         Some("gaps") => return Ok(Wanted::Gaps(number(arguments.next())?)),
-        Some("cpuid") => return Ok(Wanted::Cpuid(number(arguments.next())?)),
+        Some("translations") => return Ok(Wanted::Translations(number(arguments.next())?)),
+        Some("arch") => return Ok(Wanted::Arch),
+        Some("cpus") => return Ok(Wanted::Cpus),
+        Some("read") => return Ok(Wanted::Read(arguments.map(String::from).collect())),
         Some("loads") => {
             let cpu = number(arguments.next())?;
             let buffers = arguments.map(|word| Buffer::parse(word).ok_or_else(usage));
@@ -179,6 +198,14 @@ fn arguments() -> Result<Wanted, String> {
         stay_on(0)?;
     }
     Ok(Wanted::Benchmarks(purpose, place))
+}
+
+/// Returns the begin of a file with its path and its length before it; `None` for one that cannot be read.
+fn content(path: &str) -> Option<String> {
+    let mut bytes = file::read_from_start(file::open(path).ok()?, FILE_BYTES_MAX).ok()?;
+    bytes.truncate(FILE_BYTES_MAX);
+    let text = String::from_utf8_lossy(&bytes);
+    Some(format!("{path} {}\n{text}", text.len()))
 }
 
 /// Has a signal end the process if it is still there after [`SECONDS_MAX`]: one of two threads that wait for each

@@ -2,7 +2,7 @@
 
 use rustix::io;
 
-use crate::{calls, compute, memory, meter::Meter, pairs, processes, programs, sockets};
+use crate::{arch, calls, memory, meter::Meter, pairs, processes, programs, sockets};
 
 /// A benchmark.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct Benchmark {
     pub(crate) run: fn(&mut Meter, u32) -> io::Result<()>,
 }
 
-const fn benchmark(
+pub(crate) const fn benchmark(
     name: &'static str,
     operations: u32,
     run: fn(&mut Meter, u32) -> io::Result<()>,
@@ -22,38 +22,13 @@ const fn benchmark(
     Benchmark { name, operations, run }
 }
 
-/// Every benchmark, in the order in which they are executed.
-pub const BENCHMARKS: &[Benchmark] = &[
-    benchmark("alu", 40_000, compute::alu),
-    benchmark("branches", 30_000, compute::branches),
-    benchmark("branches-at-random", 50_000, compute::branches_at_random),
-    benchmark("calls", 20_000, compute::calls),
-    benchmark("indirect-calls", 20_000, compute::indirect_calls),
-    benchmark("multiply", 20_000, compute::multiply),
-    benchmark("divide", 50_000, compute::divide),
-    benchmark("vector", 50_000, compute::vector),
-    benchmark("floating-point", 10_000, compute::floating_point),
-    benchmark("x87", 10_000, compute::x87),
-    benchmark("locked", 100_000, compute::locked),
-    benchmark("rdtsc", 20_000, compute::rdtsc),
-    benchmark("clock", 10_000, compute::clock),
-    benchmark("fences", 10_000, compute::fences),
-    benchmark("cpuid", 10, compute::cpuid),
-    benchmark("pause", 5_000, compute::pause),
-    benchmark("flags", 20_000, compute::flags),
-    benchmark("save-vectors", 5_000, compute::save_vectors),
-    benchmark("list", 50_000, memory::list),
-    benchmark("stores", 30_000, memory::stores),
+/// The benchmarks that all processors have.
+const COMMON: &[Benchmark] = &[
+    benchmark("clock", 10_000, calls::clock),
     benchmark("copy-64", 50_000, memory::copy::<64>),
     benchmark("copy-4096", 5_000, memory::copy::<4096>),
     benchmark("copy-65536", 200, memory::copy::<65536>),
     benchmark("fill-4096", 5_000, memory::fill::<4096>),
-    benchmark("string-words-64", 10_000, memory::string_words::<64>),
-    benchmark("string-words-4096", 2_000, memory::string_words::<4096>),
-    benchmark("string-clear-4096", 2_000, memory::string_clear::<4096>),
-    benchmark("string-bytes-64", 10_000, memory::string_bytes::<64>),
-    benchmark("string-bytes-4096", 500, memory::string_bytes::<4096>),
-    benchmark("string-search", 1_000, memory::string_search),
     benchmark("sort", 10, programs::sort),
     benchmark("hash", 80, programs::hash),
     benchmark("format", 2_000, programs::format_text),
@@ -102,6 +77,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
     benchmark("thread", 20, processes::thread),
 ];
 
+/// Returns every benchmark, in the order in which they are executed.
+pub fn benchmarks() -> impl Iterator<Item = &'static Benchmark> {
+    arch::BENCHMARKS.iter().chain(COMMON)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -110,8 +90,8 @@ mod tests {
 
     #[test]
     fn each_benchmark_has_a_name_of_its_own() {
-        let names: BTreeSet<_> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
-        assert_eq!(names.len(), BENCHMARKS.len());
+        let names: BTreeSet<_> = benchmarks().map(|benchmark| benchmark.name).collect();
+        assert_eq!(names.len(), benchmarks().count());
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         assert!(names.iter().all(|name| name.chars().all(is_plain)), "{names:?}");
     }

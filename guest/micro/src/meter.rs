@@ -1,12 +1,11 @@
 //! Measures repetitions of a benchmark, or marks one for a plugin that counts its instructions.
 
-use core::arch::asm;
-
 use alloc::vec::Vec;
 
-use preemptlab_protocol::counts::{BEGIN, END};
 use preemptlab_sys::clock::now_ns;
 use rustix::io;
+
+use crate::arch::{mark_begin, mark_end};
 
 /// Repetitions of a benchmark. The shortest is the one that nothing else disturbed.
 const REPETITIONS: usize = 41;
@@ -59,9 +58,9 @@ impl Meter {
         operations()?;
         match self.purpose {
             Purpose::Count => {
-                begin();
+                mark_begin();
                 let result = operations();
-                end();
+                mark_end();
                 return result;
             }
             Purpose::Time => {
@@ -80,21 +79,5 @@ impl Meter {
     /// Returns what was measured last; `None` where nothing is measured.
     pub fn take(&mut self) -> Option<Spread> {
         self.spread.take()
-    }
-}
-
-#[inline(never)]
-fn begin() {
-    // SAFETY: the instruction does nothing.
-    unsafe {
-        asm!(".byte 0x0f, 0x1f, 0x80", ".long {marker}", marker = const BEGIN, options(nostack));
-    }
-}
-
-#[inline(never)]
-fn end() {
-    // SAFETY: the instruction does nothing.
-    unsafe {
-        asm!(".byte 0x0f, 0x1f, 0x80", ".long {marker}", marker = const END, options(nostack));
     }
 }

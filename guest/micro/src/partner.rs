@@ -2,18 +2,14 @@
 
 use alloc::{vec, vec::Vec};
 use core::{
-    arch::asm,
+    ffi::c_void,
     sync::atomic::{AtomicU32, Ordering::SeqCst},
 };
 
-use linux_raw_sys::general::{__NR_clone, __NR_exit};
 use preemptlab_sys::clock::{NS_PER_MS, sleep_ns};
 use rustix::io::{self, Errno};
 
-use crate::{
-    place,
-    processes::{self, THREAD},
-};
+use crate::{arch::start_thread, place, processes};
 
 /// Words of 16 bytes of a thread's stack: 64 KiB, which the thread's functions do not come near.
 const STACK_WORDS: usize = 4096;
@@ -41,7 +37,9 @@ pub fn beside<P: Fn() + Sync, T>(
     let task = Task { cpu, state: AtomicU32::new(STARTING), partner: &partner };
     let running = AtomicU32::new(1);
     let mut stack: Vec<u128> = vec![0; STACK_WORDS];
-    start(&mut stack, &task, &running)?;
+    let (top, argument) = (stack.as_mut_ptr_range().end, (&raw const task).cast());
+    // SAFETY: stack, word and task are there until the thread has ended, which is awaited below.
+    unsafe { start_thread(top, &running, execute::<P>, argument) }?;
     let state = loop {
         match task.state.load(SeqCst) {
             STARTING => sleep_ns(NS_PER_MS),
@@ -61,9 +59,9 @@ pub fn beside<P: Fn() + Sync, T>(
 }
 
 /// Executed by the thread.
-extern "C" fn execute<P: Fn() + Sync>(task: *const Task<'_, P>) {
-    // SAFETY: whoever started the thread keeps the task until the thread has ended.
-    let task = unsafe { &*task };
+extern "C" fn execute<P: Fn() + Sync>(task: *const c_void) {
+    // SAFETY: whoever started the thread gave it a task, and keeps it until the thread has ended.
+    let task = unsafe { &*task.cast::<Task<'_, P>>() };
     match place::stay_at(task.cpu) {
         Ok(()) => {
             task.state.store(READY, SeqCst);
@@ -71,45 +69,4 @@ extern "C" fn execute<P: Fn() + Sync>(task: *const Task<'_, P>) {
         }
         Err(errno) => task.state.store(errno.raw_os_error() as u32, SeqCst),
     }
-}
-
-/// Starts a thread that executes a task on this stack, and clears the word when it has ended.
-fn start<P: Fn() + Sync>(
-    stack: &mut [u128],
-    task: &Task<'_, P>,
-    running: &AtomicU32,
-) -> io::Result<()> {
-    let top = stack.as_mut_ptr_range().end;
-    let result: isize;
-    // SAFETY: the thread finds function and argument in registers, which it has as its creator had them. The
-    // stack's end is aligned as calls need it. The caller keeps stack, task and word until the thread has
-    // ended.
-    unsafe {
-        asm!(
-            "syscall",
-            "test rax, rax",
-            "jnz 2f",
-            "xor ebp, ebp",
-            "mov rdi, r12",
-            "call r13",
-            "mov eax, {exit}",
-            "xor edi, edi",
-            "syscall",
-            "ud2",
-            "2:",
-            exit = const __NR_exit,
-            inlateout("rax") __NR_clone as isize => result,
-            in("rdi") THREAD as usize,
-            in("rsi") top,
-            in("rdx") 0,
-            in("r10") running.as_ptr(),
-            in("r8") 0,
-            in("r12") core::ptr::from_ref(task),
-            in("r13") execute::<P> as extern "C" fn(*const Task<'_, P>),
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack),
-        );
-    }
-    if result < 0 { Err(Errno::from_raw_os_error(-result as i32)) } else { Ok(()) }
 }

@@ -1,9 +1,19 @@
 //! The CPU that something is measured on.
 
+use alloc::{format, string::String};
+
 use rustix::{
     io::{self, Errno},
     thread::{CpuSet, sched_getaffinity, sched_setaffinity},
 };
+
+/// Prints the numbers of the CPUs that the process may use, a line each.
+pub fn allowed() -> Result<String, String> {
+    let failed = |errno: Errno| format!("the CPUs are not told: error {}", errno.raw_os_error());
+    let allowed = sched_getaffinity(None).map_err(failed)?;
+    let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    Ok(cpus.map(|cpu| format!("{cpu}\n")).collect())
+}
 
 /// Keeps the process and its children on one of the CPUs that it may use. Numbers beyond the last one
 /// begin again.

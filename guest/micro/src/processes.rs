@@ -2,13 +2,14 @@
 
 use alloc::vec;
 use core::{
-    arch::asm,
+    ffi::c_void,
+    ptr,
     sync::atomic::{AtomicU32, Ordering::SeqCst},
 };
 
 use linux_raw_sys::general::{
-    __NR_clone, __NR_exit, CLONE_CHILD_CLEARTID, CLONE_FILES, CLONE_FS, CLONE_SIGHAND,
-    CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM,
+    CLONE_CHILD_CLEARTID, CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_SYSVSEM, CLONE_THREAD,
+    CLONE_VM,
 };
 use preemptlab_sys::kernel;
 use rustix::{
@@ -17,7 +18,7 @@ use rustix::{
     thread::futex,
 };
 
-use crate::meter::Meter;
+use crate::{arch::start_thread, meter::Meter};
 
 /// Forks, and waits for the child, which ends at once.
 pub fn fork(meter: &mut Meter, times: u32) -> io::Result<()> {
@@ -44,11 +45,13 @@ pub const THREAD: u32 = CLONE_VM
 
 /// Starts a thread, and waits for its end, which comes at once.
 pub fn thread(meter: &mut Meter, times: u32) -> io::Result<()> {
-    let mut stack = vec![0_u64; 512];
+    let mut stack = vec![0_u128; 256];
     meter.measure(|| {
         for _ in 0..times {
             let running = AtomicU32::new(1);
-            start_thread(&mut stack, &running)?;
+            let top = stack.as_mut_ptr_range().end;
+            // SAFETY: stack and word are there until it has ended, and it has no argument.
+            unsafe { start_thread(top, &running, end, ptr::null()) }?;
             await_end(&running)?;
         }
         Ok(())
@@ -67,32 +70,5 @@ pub fn await_end(running: &AtomicU32) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a thread that ends at once, and clears the word when it has.
-fn start_thread(stack: &mut [u64], running: &AtomicU32) -> io::Result<()> {
-    let result: isize;
-    // SAFETY: the thread touches neither its stack nor anything else. The caller waits until it has
-    // ended.
-    unsafe {
-        asm!(
-            "syscall",
-            "test rax, rax",
-            "jnz 2f",
-            "mov eax, {exit}",
-            "xor edi, edi",
-            "syscall",
-            "ud2",
-            "2:",
-            exit = const __NR_exit,
-            inlateout("rax") __NR_clone as isize => result,
-            in("rdi") THREAD as usize,
-            in("rsi") stack.as_mut_ptr_range().end,
-            in("rdx") 0,
-            in("r10") running.as_ptr(),
-            in("r8") 0,
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack),
-        );
-    }
-    if result < 0 { Err(io::Errno::from_raw_os_error(-result as i32)) } else { Ok(()) }
-}
+/// Executed by a thread that ends at once.
+extern "C" fn end(_nothing: *const c_void) {}

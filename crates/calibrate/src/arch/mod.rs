@@ -1,5 +1,6 @@
 //! The parts of this crate that depend on the measured processor: one file for each architecture.
 
+mod aarch64;
 mod x86_64;
 
 use preemptlab_model::Arch;
@@ -11,8 +12,7 @@ use crate::{CalibrateError, caches::Tlbs};
 pub(crate) fn prior_ns(arch: Arch, class: Class) -> f64 {
     match arch {
         Arch::Amd64 => x86_64::prior_ns(class),
-        // No program measures there yet.
-        Arch::Arm64 => 1.0,
+        Arch::Arm64 => aarch64::prior_ns(class),
     }
 }
 

@@ -1,6 +1,5 @@
-use std::{path::Path, sync::atomic::AtomicBool};
+use std::sync::atomic::AtomicBool;
 
-use preemptlab_model::Arch;
 use preemptlab_protocol::caches::{CacheSize, Caches, Penalties, Prefetcher, Streams};
 
 use super::{
@@ -10,7 +9,7 @@ use super::{
     transfer::Moved,
     translations::{Steps, Tlbs},
 };
-use crate::{Passes, Program, arch, sysfs};
+use crate::{Passes, Site, arch, sysfs};
 
 /// Passes over the buffers whose times tell the sizes of TLBs.
 const STEP_PASSES: usize = 4;
@@ -42,26 +41,25 @@ pub struct MachineCaches {
 }
 
 impl MachineCaches {
-    /// Measures the caches of a CPU of the machine whose files are below `root` and which has so much memory
-    /// available. Tells after each pass how many are done, and how many may follow.
+    /// Measures the caches of a CPU of a machine which has so much memory available. Tells after each pass how many are done, and how many may follow.
     ///
     /// # Errors
     ///
     /// [`NoCaches`]: sizes are unknown, times do not come again, the program fails, or the user cancels.
     pub fn measure(
-        program: &Program,
-        root: &Path,
+        site: &Site,
         cpu: usize,
         available_bytes: u64,
         is_cancelled: &AtomicBool,
         on_pass: impl Fn(Passes),
     ) -> Result<Self, NoCaches> {
+        let (program, root) = (site.program(), site.root());
         let told = ToldCaches::read(root, cpu)?;
         let online = sysfs::list(&root.join("sys/devices/system/cpu/online")).unwrap_or_default();
         let alike = online.iter().all(|other| told.are_those_of(root, *other));
         let measured =
             |buffers, passes| program.measure_loads(cpu, buffers, passes, is_cancelled, &on_pass);
-        let tlbs = match arch::tlbs(Arch::HOST, &program.cpuid(cpu, is_cancelled)?)? {
+        let tlbs = match arch::tlbs(site.arch(), &program.translations(cpu, is_cancelled)?)? {
             Some(tlbs) => tlbs,
             None => {
                 let steps = Steps::of(&told);

@@ -25,15 +25,15 @@ impl Measuring {
     /// Begins a part.
     pub fn begin(part: Part, output: Output) -> Self {
         let what = match part {
-            Part::Time(Place::Program) => "measuring micro-benchmarks on this machine",
+            Part::Time(Place::Program) => "measuring micro-benchmarks on the machine",
             Part::Time(Place::Kernel) => "measuring micro-benchmarks in this machine's kernel",
             Part::Count(Place::Program) => {
                 "counting the instructions of micro-benchmarks in a guest"
             }
             Part::Count(Place::Kernel) => "counting the instructions of the module in a guest",
-            Part::Between => "measuring between two CPUs of this machine",
-            Part::Gaps => "measuring what is stolen from a CPU of this machine",
-            Part::Caches => "measuring the caches of this machine",
+            Part::Between => "measuring between two CPUs of the machine",
+            Part::Gaps => "measuring what is stolen from a CPU of the machine",
+            Part::Caches => "measuring the caches of the machine",
             Part::Solve => "executing the same between two CPUs of a guest",
         };
         let bar = ProgressBar::new_spinner();

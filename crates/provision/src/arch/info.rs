@@ -7,6 +7,8 @@ pub struct ArchInfo {
     pub(crate) init: &'static [u8],
     /// The guest's `/player`, as the build script made it.
     pub(crate) player: &'static [u8],
+    /// The program of micro-benchmarks, as the build script made it.
+    pub(crate) micro: &'static [u8],
     /// Checks a kernel's image and returns the kernel's release.
     pub(crate) release_of: fn(&[u8]) -> Result<String, ImageError>,
     /// The part of the configuration `lab` that the machine needs.

@@ -7,16 +7,24 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Args;
+use clap::{Args, builder::ArgPredicate};
 use preemptlab_calibrate::{
     COLD, Calibration, Compared, Errors, Exchange, Found, OneCpu, Pair, PairTimes, PricedClass,
-    Solution, Stolen, Unsolved,
+    Reach, Solution, Stolen, Unsolved,
 };
 use preemptlab_lab::{Between, Calibrated, Config, Lab, calibrate};
-use preemptlab_model::Name;
+use preemptlab_model::{Arch, Name};
+use preemptlab_provision::micro;
 use preemptlab_report::{Cell, Column, Table, Tone};
 
-use crate::{args::written_path, exit, lab, output::Output, progress::Shown, writable};
+use crate::{
+    args::written_path,
+    exit::{self, OrExit},
+    lab,
+    output::Output,
+    progress::Shown,
+    writable,
+};
 
 /// Measure what instructions cost on this machine, for virtual time that is like its own
 #[derive(Args, Debug)]
@@ -25,14 +33,24 @@ Examples:
   preemptlab system calibrate
   preemptlab system calibrate --out workstation.toml
   sudo preemptlab system calibrate --root --out workstation.toml
+  preemptlab system calibrate --program arm64
+  scp micro pi:
+  preemptlab system calibrate --by 'ssh pi ./micro' --out pi.toml
 
 The profile is for experiments with `[machine] cost = \"workstation.toml\"`. docs/calibrate.md says how
 prices are fitted. A machine that is busy with something else gives times that do not come again, and
 is refused.")]
 pub struct Calibrate {
-    /// The profile to write
-    #[arg(long, value_name = "FILE", default_value = "calibration.toml", value_parser = written_path())]
+    /// The profile to write, or the program
+    #[arg(long, value_name = "FILE", default_value = "calibration.toml",
+        default_value_if("program", ArgPredicate::IsPresent, "micro"), value_parser = written_path())]
     pub out: PathBuf,
+    /// Measure another machine: the command that executes the micro-benchmarks there, with the words that follow
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["root", "program"])]
+    pub by: Option<Reach>,
+    /// Write the program of micro-benchmarks for machines of this architecture, and measure nothing
+    #[arg(long, value_name = "ARCH", conflicts_with = "root")]
+    pub program: Option<Arch>,
     /// Also measure what only a kernel may execute, with a module that is built for the running kernel,
     /// loaded and unloaded again
     #[arg(long)]
@@ -49,18 +67,21 @@ pub struct Calibrate {
 /// Measures micro-benchmarks on this machine, counts their instructions in a guest, fits prices and writes
 /// them as a profile.
 pub fn execute(args: &Calibrate, config: &Config, output: &Output) -> exit::Result<ExitCode> {
-    let name = name(&args.out)?;
     writable::check(&args.out)?;
+    if let Some(arch) = args.program {
+        return write_program(arch, &args.out, output);
+    }
+    let name = name(&args.out)?;
     let shown = Shown::new(output);
     let lab = Lab {
         qemu: args.qemu.clone(),
         allow_build_scripts: args.allow_build_scripts,
         ..lab::here(config, None, &shown)
     };
-    let Calibrated { calibration, machine, stolen, between, caches, moved } =
-        calibrate(&lab, args.root)?;
+    let Calibrated { calibration, machine, cpu, stolen, between, caches, moved } =
+        calibrate(&lab, args.root, args.by.clone())?;
     let of_profile = caches.as_ref().ok().map(|found| found.of_profile(moved.ok()));
-    let profile = calibration.profile(name, machine.description(), of_profile, &stolen);
+    let profile = calibration.profile(name, machine.description(), cpu, of_profile, &stolen);
     let profile = toml::to_string(&profile)
         .map_err(|error| exit::host(format!("the profile has no TOML form: {error}")))?;
     output.data(&residuals(&calibration).terminal(output.terminal()))?;
@@ -76,6 +97,20 @@ pub fn execute(args: &Calibrate, config: &Config, output: &Output) -> exit::Resu
     output.data(&caches::table(&caches, &moved, &stolen).terminal(output.terminal()))?;
     writable::write(&args.out, profile.as_bytes(), output)?;
     output.note(format!("next: an experiment with `[machine] cost = \"{}\"`", args.out.display()));
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// Writes the program of micro-benchmarks of an architecture, and says what to do with it.
+fn write_program(arch: Arch, out: &Path, output: &Output) -> exit::Result<ExitCode> {
+    writable::write(out, micro(arch), output)?;
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(out, mode).or_exit(exit::HOST)?;
+    let file = out.display();
+    output.note(format!(
+        "next: copy it to a machine of {}, and: preemptlab system calibrate --by 'ssh MACHINE ./{file}' --out \
+         MACHINE.toml",
+        arch.platform().debian
+    ));
     Ok(ExitCode::from(exit::OK))
 }
 
@@ -98,7 +133,7 @@ fn residuals(calibration: &Calibration) -> Table {
         Column::left(""),
     ];
     let mut table =
-        Table::new("micro-benchmarks: an operation on this machine, and by its prices", columns);
+        Table::new("micro-benchmarks: an operation on the machine, and by its prices", columns);
     for residual in &calibration.residuals {
         let ratio = format!("×{:.2}", residual.ratio());
         let word = if residual.held_out { Cell::from("held out") } else { Cell::default() };
@@ -175,7 +210,7 @@ fn exchanges(pair: Pair, times: &PairTimes, stolen: &Stolen) -> Table {
         Column::left(""),
     ];
     let passes = times.passes();
-    let mut table = Table::new(format!("{pair} of this machine, {passes} passes"), columns);
+    let mut table = Table::new(format!("{pair} of the machine, {passes} passes"), columns);
     for exchange in Exchange::ALL {
         match times.of(exchange) {
             Ok(exchanged) => {
@@ -220,7 +255,7 @@ fn compared(solution: &Result<Solution, Unsolved>, stolen: &Stolen) -> Table {
         Column::right("ratio"),
         Column::left(""),
     ];
-    let mut table = Table::new("between two CPUs of this machine, and of a guest", columns);
+    let mut table = Table::new("between two CPUs of the machine, and of a guest", columns);
     let solution = match solution {
         Ok(solution) => solution,
         Err(unsolved) => {

@@ -19,7 +19,7 @@ const OF_AMD: [u32; 3] = [0x8000_0005, 0x8000_0006, 0x8000_0021];
 
 /// Executes CPUID on a CPU, and prints in hexadecimal, for each leaf that tells of TLBs, leaf, subleaf, EAX, EBX, ECX
 /// and EDX. Beyond the last leaf a processor says something else, so that none is asked for.
-pub fn all(cpu: usize) -> Result<String, String> {
+pub fn translations(cpu: usize) -> Result<String, String> {
     let failed = |errno: io::Errno| format!("the CPU {cpu}: error {}", errno.raw_os_error());
     place::stay_at(cpu).map_err(failed)?;
     let last = |leaf| __cpuid_count(leaf, 0).eax;

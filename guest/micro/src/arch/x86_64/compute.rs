@@ -2,7 +2,6 @@
 
 use core::arch::asm;
 
-use preemptlab_sys::clock::now_ns;
 use rustix::io;
 
 use crate::meter::Meter;
@@ -165,16 +164,6 @@ pub fn locked(meter: &mut Meter, times: u32) -> io::Result<()> {
 pub fn rdtsc(meter: &mut Meter, times: u32) -> io::Result<()> {
     meter.measure(|| {
         repeat!(times, "rdtsc", out("rax") _, out("rdx") _);
-        Ok(())
-    })
-}
-
-/// The clock as programs read it, without the kernel.
-pub fn clock(meter: &mut Meter, times: u32) -> io::Result<()> {
-    meter.measure(|| {
-        for _ in 0..times {
-            core::hint::black_box(now_ns());
-        }
         Ok(())
     })
 }
