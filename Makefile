@@ -43,8 +43,8 @@ release: deps venv
 	rustup target add x86_64-unknown-linux-musl
 	CARGO="$(CARGO)" packaging/build-release $(TARGET)
 
-## test: every test, with real kernels in real virtual machines; about an hour
-test: deps check reproducible
+## test: every test, with real kernels in real virtual machines; most of an hour
+test: deps check
 	@SUDO="$(SUDO)" tests/install-deps curl strace grub-mkconfig:grub-common
 	CARGO="$(CARGO)" tests/run
 	$(MAKE) test-report test-python test-site
@@ -209,11 +209,12 @@ perturb: deps
 	$(CARGO) bench --locked -p preemptlab-lab --bench figures
 
 ## nightly: the quick variant of every study, every scenario on every kernel, the longer
-## tests
+## tests, and whether what the binary holds is reproducible
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
 # The programs with tests that are ignored because `make nightly` executes them.
 NIGHTLY_TESTS = strace_bisect strace_files strace_run vm_arm64 vm_bisect vm_calibrate vm_host vm_kmod vm_locks vm_scenario vm_search vm_stressors vm_tree vm_truth
-nightly: build
+nightly: build reproducible
+	@SUDO="$(SUDO)" tests/install-deps qemu-aarch64-static:qemu-user-static
 	for kernel in 6.1 6.12 7.2; do \
 	    $(PREEMPTLAB) run scenarios/*.toml --kernel debian:$$kernel --preempt $(MODELS) \
 	        || exit; \
