@@ -5,7 +5,7 @@ use std::{fs, io, path::Path, sync::atomic::AtomicBool};
 use preemptlab_model::{Arch, GuestCpu};
 use tempfile::TempDir;
 
-use crate::{CalibrateError, Program, Reach};
+use crate::{CalibrateError, Program, Reach, sysfs};
 
 /// CPUs of another machine whose files are read: those beyond are not measured.
 const CPUS_MAX: usize = 64;
@@ -126,7 +126,7 @@ impl Site {
     /// Returns the processor that a guest has in the machine's place, where it is not the one that all have: kernel and
     /// programs execute other instructions where there are no atomic ones.
     pub fn guest_cpu(&self) -> Option<GuestCpu> {
-        let text = fs::read_to_string(self.root().join("proc/cpuinfo")).ok()?;
+        let text = sysfs::begin(&self.root().join("proc/cpuinfo"))?;
         let features = text.lines().find_map(|line| line.strip_prefix("Features"))?;
         let has_atomics = features.split_whitespace().any(|word| word == "atomics");
         (self.arch == Arch::Arm64 && !has_atomics).then_some(GuestCpu::CortexA72)

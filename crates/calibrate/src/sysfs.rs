@@ -1,6 +1,9 @@
 //! The kernel's words about CPUs (Documentation/ABI/testing/sysfs-devices-system-cpu).
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 use rustix::thread::CpuSet;
 
@@ -16,6 +19,14 @@ pub fn cpu(root: &Path, cpu: usize) -> PathBuf {
 pub fn text(path: &Path) -> Option<String> {
     let text = String::from_utf8(preemptlab_files::read(path, BYTES_MAX).ok()?).ok()?;
     Some(text.trim().to_owned())
+}
+
+/// Reads the first lines of a file that has some for each CPU.
+pub fn begin(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = preemptlab_files::open(path).ok()?;
+    file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// Reads a number.

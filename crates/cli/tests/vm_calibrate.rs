@@ -134,7 +134,8 @@ fn a_machine_of_arm64_is_calibrated_from_here() {
     let by = ["system", "calibrate", "--by", "qemu-aarch64-static ./micro", "--out", "board.toml"];
     let finished = run(&by);
     if finished.code == 0 {
-        let profile: Profile = toml::from_str(&desk.read("board.toml")).unwrap();
+        let profile: Profile =
+            toml::from_str(&fs::read_to_string(desk.path("board.toml")).unwrap()).unwrap();
         assert_eq!(profile.arch, Arch::Arm64);
         assert_eq!(profile.cpu, None);
         let fit = profile.fit.unwrap();

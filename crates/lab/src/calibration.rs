@@ -112,9 +112,13 @@ fn release() -> String {
     HostKernel::observe(Path::new("/")).release
 }
 
+/// No kernel's release is longer (uname(2)).
+const RELEASE_BYTES_MAX: u64 = 256;
+
 /// Returns the release of the kernel of a machine whose files are below `root` (proc_sys_kernel(5)).
 fn release_of(root: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(root.join("proc/sys/kernel/osrelease")).ok()?;
+    let bytes = preemptlab_files::read(&root.join("proc/sys/kernel/osrelease"), RELEASE_BYTES_MAX);
+    let text = String::from_utf8(bytes.ok()?).ok()?;
     Some(text.trim().to_owned()).filter(|release| !release.is_empty())
 }
 

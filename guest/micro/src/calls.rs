@@ -1,10 +1,7 @@
 //! System calls of one process that never waits.
 
 use alloc::vec;
-use core::{
-    ptr,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-};
+use core::{ptr, sync::atomic::Ordering::Relaxed};
 
 use linux_raw_sys::general::{
     __NR_rt_sigaction, __NR_sched_yield, __NR_setitimer, ITIMER_REAL, SIGALRM, SIGTRAP, SIGUSR1,
@@ -20,7 +17,7 @@ use rustix::{
     process::{Signal, getpid, getppid, kill_process},
 };
 
-use crate::{arch, meter::Meter};
+use crate::{arch, handled::HANDLED, meter::Meter};
 
 /// Bytes of a page.
 const PAGE_BYTES: usize = 4096;
@@ -200,9 +197,6 @@ pub fn map_unmap(meter: &mut Meter, times: u32) -> io::Result<()> {
         Ok(())
     })
 }
-
-/// Whether a signal was handled.
-pub static HANDLED: AtomicU32 = AtomicU32::new(0);
 
 /// Sends a signal to itself and handles it.
 pub fn signal(meter: &mut Meter, times: u32) -> io::Result<()> {

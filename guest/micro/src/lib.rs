@@ -28,11 +28,14 @@ extern crate alloc;
 extern crate std;
 
 mod arch;
+mod benchmark;
 mod between;
 mod calls;
 mod gaps;
+mod handled;
 mod list;
 mod loads;
+mod marks;
 mod memory;
 mod meter;
 mod module;
@@ -58,9 +61,9 @@ use preemptlab_sys::{
 };
 use rustix::{fd::RawFd, io::Errno};
 
-pub use crate::list::{Benchmark, benchmarks};
 use crate::loads::Buffer;
 use crate::meter::{Meter, Purpose, Spread};
+pub use crate::{benchmark::Benchmark, list::benchmarks};
 
 const STDOUT: RawFd = 1;
 const STDERR: RawFd = 2;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use preemptlab_sys::clock::now_ns;
 use rustix::io;
 
-use crate::arch::{mark_begin, mark_end};
+use crate::marks;
 
 /// Repetitions of a benchmark. The shortest is the one that nothing else disturbed.
 const REPETITIONS: usize = 41;
@@ -58,9 +58,9 @@ impl Meter {
         operations()?;
         match self.purpose {
             Purpose::Count => {
-                mark_begin();
+                marks::begin();
                 let result = operations();
-                mark_end();
+                marks::end();
                 return result;
             }
             Purpose::Time => {

@@ -39,7 +39,7 @@ pub fn beside<P: Fn() + Sync, T>(
     let mut stack: Vec<u128> = vec![0; STACK_WORDS];
     let (top, argument) = (stack.as_mut_ptr_range().end, (&raw const task).cast());
     // SAFETY: stack, word and task are there until the thread has ended, which is awaited below.
-    unsafe { start_thread(top, &running, execute::<P>, argument) }?;
+    unsafe { start_thread(processes::THREAD, top, &running, execute::<P>, argument) }?;
     let state = loop {
         match task.state.load(SeqCst) {
             STARTING => sleep_ns(NS_PER_MS),

@@ -51,7 +51,7 @@ pub fn thread(meter: &mut Meter, times: u32) -> io::Result<()> {
             let running = AtomicU32::new(1);
             let top = stack.as_mut_ptr_range().end;
             // SAFETY: stack and word are there until it has ended, and it has no argument.
-            unsafe { start_thread(top, &running, end, ptr::null()) }?;
+            unsafe { start_thread(THREAD, top, &running, end, ptr::null()) }?;
             await_end(&running)?;
         }
         Ok(())

@@ -12,10 +12,12 @@ use alloc::string::String;
 use linux_raw_sys::general::{
     __NR_clone, __NR_exit, SA_SIGINFO, SIGTRAP, kernel_sigaction, kernel_sigset_t,
 };
-use preemptlab_protocol::counts::{BEGIN, END, movz};
 use rustix::io::{self, Errno};
 
-use crate::{calls::HANDLED, list::Benchmark, list::benchmark, processes::THREAD};
+use crate::{
+    benchmark::{Benchmark, benchmark},
+    handled::HANDLED,
+};
 
 pub use memory::{copy_lines, fill_lines};
 
@@ -43,20 +45,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
     benchmark("stores", 30_000, memory::stores),
     benchmark("clear-line", 20_000, memory::clear_line),
 ];
-
-/// Marks the begin of what is counted.
-#[inline(never)]
-pub fn mark_begin() {
-    // SAFETY: the instruction does nothing.
-    unsafe { asm!(".inst {marker}", marker = const movz(BEGIN), options(nostack)) };
-}
-
-/// Marks its end.
-#[inline(never)]
-pub fn mark_end() {
-    // SAFETY: the instruction does nothing.
-    unsafe { asm!(".inst {marker}", marker = const movz(END), options(nostack)) };
-}
 
 /// Executes a breakpoint; the handler of its signal returns behind it.
 pub fn breakpoint() {
@@ -100,13 +88,15 @@ pub fn handler(signal: u32) -> kernel_sigaction {
     }
 }
 
-/// Starts a thread that executes a function on the stack that ends at `top`, and clears the word when it has ended.
+/// Starts a thread with flags (clone(2)), which executes a function on the stack that ends at `top`, and clears the word
+/// when it has ended.
 ///
 /// # Safety
 ///
 /// The stack is aligned as calls need it. It, the word and what the argument points to are there until the thread has
 /// ended.
 pub unsafe fn start_thread(
+    flags: u32,
     top: *mut u128,
     running: &AtomicU32,
     function: extern "C" fn(*const c_void),
@@ -129,7 +119,7 @@ pub unsafe fn start_thread(
             "2:",
             exit = const __NR_exit,
             in("x8") __NR_clone as usize,
-            inlateout("x0") THREAD as isize => result,
+            inlateout("x0") flags as isize => result,
             in("x1") top,
             in("x2") 0,
             in("x3") 0,

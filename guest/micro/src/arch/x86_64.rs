@@ -11,10 +11,12 @@ use core::{
 use linux_raw_sys::general::{
     __NR_clone, __NR_exit, SA_RESTORER, kernel_sigaction, kernel_sigset_t,
 };
-use preemptlab_protocol::counts::{BEGIN, END};
 use rustix::io::{self, Errno};
 
-use crate::{calls::HANDLED, list::Benchmark, list::benchmark, processes::THREAD};
+use crate::{
+    benchmark::{Benchmark, benchmark},
+    handled::HANDLED,
+};
 
 pub use cpuid::translations;
 pub use memory::{copy_lines, fill_lines};
@@ -51,24 +53,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
     benchmark("string-search", 1_000, memory::string_search),
 ];
 
-/// Marks the begin of what is counted.
-#[inline(never)]
-pub fn mark_begin() {
-    // SAFETY: the instruction does nothing.
-    unsafe {
-        asm!(".byte 0x0f, 0x1f, 0x80", ".long {marker}", marker = const BEGIN, options(nostack));
-    }
-}
-
-/// Marks its end.
-#[inline(never)]
-pub fn mark_end() {
-    // SAFETY: the instruction does nothing.
-    unsafe {
-        asm!(".byte 0x0f, 0x1f, 0x80", ".long {marker}", marker = const END, options(nostack));
-    }
-}
-
 /// Executes a breakpoint; the handler of its signal returns behind it.
 pub fn breakpoint() {
     // SAFETY: the handler returns behind the instruction.
@@ -102,13 +86,15 @@ pub fn handler(_signal: u32) -> kernel_sigaction {
     }
 }
 
-/// Starts a thread that executes a function on the stack that ends at `top`, and clears the word when it has ended.
+/// Starts a thread with flags (clone(2)), which executes a function on the stack that ends at `top`, and clears the word
+/// when it has ended.
 ///
 /// # Safety
 ///
 /// The stack is aligned as calls need it. It, the word and what the argument points to are there until the thread has
 /// ended.
 pub unsafe fn start_thread(
+    flags: u32,
     top: *mut u128,
     running: &AtomicU32,
     function: extern "C" fn(*const c_void),
@@ -132,7 +118,7 @@ pub unsafe fn start_thread(
             "2:",
             exit = const __NR_exit,
             inlateout("rax") __NR_clone as isize => result,
-            in("rdi") THREAD as usize,
+            in("rdi") flags as usize,
             in("rsi") top,
             in("rdx") 0,
             in("r10") running.as_ptr(),

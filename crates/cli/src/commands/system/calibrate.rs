@@ -393,7 +393,7 @@ mod tests {
         let table = exchanges(pair, &times, &stolen);
         let printed = format!("{table:?}");
         for said in [
-            "CPUs 0 and 2 of this machine, 2 passes",
+            "CPUs 0 and 2 of the machine, 2 passes",
             "the kernel refuses: error 38",
             "does not come again: two halves differ by 50%",
         ] {
