@@ -47,12 +47,20 @@ pub struct Qemu {
     deadline_ns: unsafe extern "C" fn(c_int, c_int) -> i64,
     now_ns: unsafe extern "C" fn() -> i64,
     update: unsafe extern "C" fn(CpuState),
+    code: Option<Code>,
     count_ns: i64,
     lock_function: NonNull<Lock>,
     /// A `CPUState` that QEMU is told to take what it has executed from.
     dummy: Box<[Cell<u64>]>,
     /// The word of it that holds how much it was to execute.
     budget: usize,
+}
+
+/// The cache of translated code. Its functions are QEMU's own affair and have other names in later versions.
+struct Code {
+    bytes: unsafe extern "C" fn() -> usize,
+    bytes_max: unsafe extern "C" fn() -> usize,
+    flush: unsafe extern "C" fn(CpuState),
 }
 
 /// What this QEMU lacks.
@@ -85,6 +93,7 @@ impl Qemu {
                 deadline_ns: function(c"qemu_clock_deadline_ns_all")?,
                 now_ns: function(c"icount_get")?,
                 update: function(c"icount_update")?,
+                code: Code::find().ok(),
                 count_ns: to_ns(1),
                 lock_function: symbol(c"bql_mutex_lock_func")?.cast(),
                 dummy: vec![Cell::new(0); DUMMY_WORDS].into(),
@@ -224,6 +233,26 @@ impl Qemu {
         self.count_ns
     }
 
+    /// Empties the cache of translated code if less than a quarter of it is free.
+    ///
+    /// QEMU does so by itself where the cache is full, but in the midst of a translation. It then forgets which block it was
+    /// asked for (`cflags_next_tb`, accel/tcg/cpu-exec.c): one of a single instruction, before which no interrupt is taken,
+    /// where an access to a device has left the block before it (`cpu_io_recompile`). Between turns nothing is lost.
+    ///
+    /// # Safety
+    ///
+    /// To be called on the thread of the CPUs, between turns.
+    pub unsafe fn make_room(&self, cpu: CpuState) {
+        let Some(Code { bytes, bytes_max, flush }) = &self.code else { return };
+        // SAFETY: as the caller promises.
+        unsafe {
+            let bytes_max = bytes_max();
+            if bytes() > bytes_max - bytes_max / 4 {
+                flush(cpu);
+            }
+        }
+    }
+
     /// Executes a CPU for this time at most, without the lock meanwhile; `begins` is called when the
     /// CPU is about to.
     ///
@@ -268,6 +297,24 @@ impl Qemu {
             work();
             (self.unlock)();
             lock(mutex, file, line);
+        }
+    }
+}
+
+impl Code {
+    /// Finds the functions.
+    ///
+    /// # Safety
+    ///
+    /// The symbols have these types.
+    unsafe fn find() -> Result<Self, Lacks> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            Ok(Self {
+                bytes: function(c"tcg_code_size")?,
+                bytes_max: function(c"tcg_code_capacity")?,
+                flush: function(c"tb_flush")?,
+            })
         }
     }
 }

@@ -246,6 +246,7 @@ impl Scheduler {
         // SAFETY: this is the thread of the CPUs, and their lock is taken.
         unsafe {
             machine.current.write(cpu);
+            qemu.make_room(cpu);
             qemu.execute(cpu, until_ns.saturating_sub(now_ns), || {
                 if let Some(watcher) = watcher {
                     (watcher.begins)(number as c_uint);
