@@ -212,7 +212,7 @@ perturb: deps
 ## tests, and whether what the binary holds is reproducible
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
 # The programs with tests that are ignored because `make nightly` executes them.
-NIGHTLY_TESTS = strace_bisect strace_files strace_run vm_arm64 vm_bisect vm_calibrate vm_host vm_kmod vm_locks vm_scenario vm_search vm_stressors vm_tree vm_truth
+NIGHTLY_TESTS = strace_bisect strace_run tests
 nightly: build reproducible
 	@SUDO="$(SUDO)" tests/install-deps qemu-aarch64-static:qemu-user-static
 	for kernel in 6.1 6.12 7.2; do \

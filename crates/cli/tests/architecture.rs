@@ -1,7 +1,5 @@
 //! The invariants of ARCHITECTURE.md that a machine can check.
 
-mod imports;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
@@ -248,6 +246,20 @@ fn every_unit_test_is_run() {
         assert!(!untested, "the tests beside {} are not run", source.display());
     }
 
+    // A program of several files names each.
+    for (folder, main) in
+        members.iter().map(|manifest| manifest.with_file_name("tests")).filter_map(|folder| {
+            let main = fs::read_to_string(folder.join("main.rs")).ok()?;
+            Some((folder, main))
+        })
+    {
+        for file in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let stem = file.file_stem().unwrap().to_str().unwrap();
+            let is_named = stem == "main" || main.contains(&format!("\nmod {stem};\n"));
+            assert!(is_named || file.extension().is_none(), "{} is not run", file.display());
+        }
+    }
+
     // `make test` asks for all of it.
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
     let recipe: Vec<_> = makefile
@@ -306,7 +318,7 @@ fn the_architecture_page_says_what_each_crate_depends_on() {
     assert!(
         written == fs::read_to_string(&path).unwrap(),
         "ARCHITECTURE.md does not say what the crates depend on; write it anew with\n    \
-         WRITE_TABLE=1 cargo test -p preemptlab --test architecture"
+         WRITE_TABLE=1 cargo test -p preemptlab --test tests architecture"
     );
 }
 
@@ -380,7 +392,9 @@ fn no_files_import_each_other() {
     for (name, folder) in crates() {
         let sources = folder.join("src");
         if sources.is_dir() && !CIRCULAR.contains(&name.as_str()) {
-            found.extend(imports::circles(&sources).into_iter().map(|it| format!("{name}: {it}")));
+            found.extend(
+                crate::imports::circles(&sources).into_iter().map(|it| format!("{name}: {it}")),
+            );
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -388,7 +402,7 @@ fn no_files_import_each_other() {
 
 #[test]
 fn the_store_knows_no_distribution_and_a_distribution_no_kernel() {
-    let edges = imports::edges(&root().join("crates/provision/src"));
+    let edges = crate::imports::edges(&root().join("crates/provision/src"));
     let is_in = |module: &[String], floor: &str| module.first().is_some_and(|name| name == floor);
     for floor in ["store", "distribution", "kernel"] {
         assert!(edges.iter().any(|(from, _)| is_in(from, floor)), "{floor} is not a floor");
@@ -536,7 +550,10 @@ fn make_nightly_executes_the_tests_that_say_so() {
     let is_ignored =
         |line: &str| line.trim().starts_with("#[ignore") && line.contains("a part of make nightly");
     files.retain(|path| fs::read_to_string(path).unwrap().lines().any(is_ignored));
-    let name = |path: &PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let name = |path: &PathBuf| {
+        let is_part = path.with_file_name("main.rs").exists();
+        if is_part { "tests" } else { path.file_stem().unwrap().to_str().unwrap() }.to_owned()
+    };
     let nightly: BTreeSet<String> = files.iter().map(name).collect();
     assert_eq!(nightly, executed, "the Makefile's NIGHTLY_TESTS");
 }

@@ -1,10 +1,8 @@
 //! Tests that bad input gets a clear error: the cause, and the next command.
 
-mod common;
-
 use std::fs;
 
-use common::Desk;
+use crate::common::Desk;
 use preemptlab_testkit::packages::{Kind, Package};
 
 const SMALL: &str = r#"format = 1

@@ -1,10 +1,8 @@
 //! `bisect` without kernels: its refusals before anything is built or executed.
 
-mod common;
-
 use std::{fs, path::Path, process::Command};
 
-use common::Desk;
+use crate::common::Desk;
 
 #[test]
 fn ranges_that_are_none_are_refused() {

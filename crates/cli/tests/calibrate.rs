@@ -1,10 +1,8 @@
 //! Calibrations that end before they begin.
 
-mod common;
-
 use std::fs;
 
-use common::Desk;
+use crate::common::Desk;
 
 #[test]
 fn a_profile_that_cannot_be_written_is_refused_first() {

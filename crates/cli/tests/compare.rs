@@ -1,10 +1,8 @@
 //! Tests of `compare` and `report` with recordings that hold no answer.
 
-mod common;
-
 use std::{fs, process::Command};
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use preemptlab_model::BackendKind;
 use preemptlab_testkit::recorded::{Cell, record, record_on};
 use serde_json::Value;

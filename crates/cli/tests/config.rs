@@ -1,10 +1,8 @@
 //! The configuration: its layers, and mistakes in them.
 
-mod common;
-
 use std::{fs, process::Command};
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use serde_json::Value;
 
 /// Executes a command in the desk's folder, with the user's file at `config/preemptlab/config.toml`.

@@ -1,15 +1,11 @@
 //! Tests of `apply --emit`: the output is a file for its reader, and holds all of the settings or
 //! names the place of the rest.
 
-mod common;
-#[path = "common/root.rs"]
-mod root;
-
 use std::process::Command;
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
+use crate::root::Root;
 use preemptlab_testkit::traced;
-use root::Root;
 
 const TARGETS: [&str; 5] = ["grub", "systemd-boot", "tuned", "sysctl", "script"];
 

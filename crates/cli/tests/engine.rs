@@ -1,11 +1,9 @@
 //! `cluster submit slurm` where Slurm is absent, refuses, or cannot do the task. Nothing is
 //! prepared before that is found out.
 
-mod common;
-
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 
 const EXPERIMENT: &str = r#"
 format = 1

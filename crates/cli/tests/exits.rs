@@ -1,8 +1,6 @@
 //! Tests of commands that fail at the start or on the way: with an exit code of their own and a
 //! sentence, before any work.
 
-mod common;
-
 use std::{
     fs::{self, File},
     io::{BufRead, BufReader},
@@ -13,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use rustix::process::{Pid, Signal, kill_process};
 
 const SMALL: &str = r#"format = 1

@@ -1,10 +1,8 @@
 //! Explaining one cell changes no table: its trace is kept apart.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, tree};
+use crate::common::{Desk, tree};
 use preemptlab_model::CellRecord;
 use preemptlab_testkit::traced;
 use preemptlab_trace::testing::layout;

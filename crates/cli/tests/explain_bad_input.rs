@@ -1,10 +1,8 @@
 //! Recordings with traces may come from strangers: bad ones get a clear error.
 
-mod common;
-
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 use preemptlab_model::{Digest, Planned, QemuBuild};
 use preemptlab_testkit::traced::{Traced, untraced};
 use preemptlab_trace::{Findings, Kernel, Layout, testing};

@@ -1,14 +1,12 @@
 //! Tables of every cell, for other tools.
 
-mod common;
-
 use std::{
     fs::{self, File},
     path::Path,
     process::Command,
 };
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::Field,

@@ -1,13 +1,11 @@
 //! `preemptlab compare` with machines, `preemptlab system submit`, and the committed results of docs/fidelity.md.
 
-mod common;
-
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-use common::Desk;
+use crate::common::Desk;
 use preemptlab_model::BackendKind;
 use preemptlab_testkit::recorded::{Cell, record_on};
 
@@ -56,7 +54,7 @@ fn the_page_shows_what_the_command_prints() {
         assert!(
             page == wanted,
             "docs/fidelity.md does not show docs/fidelity/; write its table anew with\n    \
-             WRITE_FIDELITY=1 cargo test -p preemptlab --test fidelity\nand read what the page says of it"
+             WRITE_FIDELITY=1 cargo test -p preemptlab --test tests fidelity\nand read what the page says of it"
         );
     }
 }

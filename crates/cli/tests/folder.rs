@@ -1,11 +1,9 @@
 //! A program of the user's own, from its folder to its numbers. The last test needs virtual
 //! machines.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Finished, lasting_store};
+use crate::common::{Desk, Finished, lasting_store};
 
 const EXPERIMENT: &str = r#"format = 1
 name = "mine"

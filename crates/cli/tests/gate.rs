@@ -1,8 +1,6 @@
 //! `gate` on recordings: its decisions, exit codes, formats and refusals.
 
-mod common;
-
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use preemptlab_testkit::recorded::{Cell, record};
 use serde_json::Value;
 

@@ -1,16 +1,12 @@
 //! `apply` and `revert` on the root folder of a Debian system, with Debian's real grub-mkconfig.
 
-mod common;
-#[path = "common/root.rs"]
-mod root;
-
 use std::fs;
 
-use root::{Root, contents};
+use crate::root::{Root, contents};
 
 const SETTINGS: [&str; 3] = ["--preempt", "full", "--threadirqs"];
 
-fn apply(root: &Root, settings: &[&str]) -> common::Finished {
+fn apply(root: &Root, settings: &[&str]) -> crate::common::Finished {
     root.preemptlab(&[&["system", "apply", "--yes"], settings].concat())
 }
 
@@ -252,7 +248,7 @@ fn a_loader_that_is_not_known_is_told_so() {
     for name in ["boot/config.txt", "boot/cmdline.txt"] {
         fs::remove_file(root.path(name)).unwrap();
     }
-    root.write("boot/grub/grub.cfg", &root::text(&before, "boot/grub/grub.cfg"));
+    root.write("boot/grub/grub.cfg", &crate::root::text(&before, "boot/grub/grub.cfg"));
     assert_eq!(contents(&before), contents(&root.snapshot()));
 }
 
@@ -290,7 +286,7 @@ fn live() -> Root {
     root.write("sys/kernel/debug/sched/features", "PLACE_LAG HRTICK\n");
     root.write("sys/devices/system/cpu/possible", "0-3\n");
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    root.write(&format!("boot/config-{release}"), root::CONFIG);
+    root.write(&format!("boot/config-{release}"), crate::root::CONFIG);
     root
 }
 

@@ -1,10 +1,8 @@
 //! Histograms that tools wrote on machines, beside recordings.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use serde_json::Value;
 
 /// Returns the path of the committed recording.

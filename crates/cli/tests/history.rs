@@ -1,10 +1,8 @@
 //! `compare --by kernel` on recordings: change points, tables, pages, pictures and refusals.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use preemptlab_testkit::recorded::{Cell, record, record_kernels};
 use serde_json::Value;
 

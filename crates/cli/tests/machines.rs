@@ -1,10 +1,8 @@
 //! Machines that `run` cannot compare, and `compare` on two machines.
 
-mod common;
-
 use std::{collections::BTreeSet, fs};
 
-use common::Desk;
+use crate::common::Desk;
 use preemptlab_testkit::recorded::{Cell, record};
 
 const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\

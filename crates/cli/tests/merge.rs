@@ -1,7 +1,5 @@
 //! Tests of `cluster merge`: parts that are sound, and parts that are not.
 
-mod common;
-
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
@@ -9,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use preemptlab_cluster::Workplace;
 use preemptlab_experiment::{PartWriter, Recording, RecordingWriter};
 use preemptlab_files::OutFolder;

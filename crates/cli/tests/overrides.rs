@@ -1,8 +1,6 @@
 //! Options of `run` and `plan` that replace values of an experiment's file.
 
-mod common;
-
-use common::Desk;
+use crate::common::Desk;
 use preemptlab_testkit::recorded;
 
 const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 2\n\

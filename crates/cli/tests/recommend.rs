@@ -1,10 +1,8 @@
 //! `recommend` on a recording with one cell, and questions that do not fit one.
 
-mod common;
-
 use std::{fs, path::Path};
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 use preemptlab_model::{CellRecord, FailureCause, Outcome};
 use preemptlab_testkit::traced;
 

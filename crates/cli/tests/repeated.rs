@@ -1,11 +1,9 @@
 //! `run --command`: a command of a package instead of an experiment. The tests of its cells need virtual machines,
 //! and those of its packages a mirror.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 
 const XZ: &str = "xz --threads=1 --keep --stdout /usr/bin/xz";
 

@@ -1,8 +1,6 @@
 //! Tests of `cluster emit` with unusable arguments: nothing is prepared, and a sentence says why.
 
-mod common;
-
-use common::Desk;
+use crate::common::Desk;
 
 #[test]
 fn what_is_emitted_needs_what_it_names() {

@@ -1,10 +1,8 @@
 //! Refusals of `cluster prepare` and `cluster work` before anything is executed.
 
-mod common;
-
 use std::{fs, path::Path};
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 
 /// Variables that name a shard, which a CI may set for its own jobs.
 const VARIABLES: [&str; 7] = [

@@ -2,14 +2,10 @@
 //! every one of them failing: the machine boots the old or the new configuration, and the next
 //! command completes the change.
 
-mod common;
-#[path = "common/root.rs"]
-mod root;
-
 use std::{collections::BTreeMap, path::Path};
 
-use common::Finished;
-use root::{Root, Snapshot, contents};
+use crate::common::Finished;
+use crate::root::{Root, Snapshot, contents};
 
 /// The system calls that change files, as strace names them.
 const WRITING: &str = "write,writev,pwrite64,openat,creat,rename,renameat,renameat2,unlink,unlinkat,\

@@ -1,8 +1,6 @@
 //! Commands that write files, killed at each system call that changes one: every file is the old one, the new
 //! one or absent, and the same command then ends with the bytes of one that nothing disturbed.
 
-mod common;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -10,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 use preemptlab_cluster::Workplace;
 use preemptlab_experiment::{PartWriter, Recording};
 use preemptlab_files::OutFolder;

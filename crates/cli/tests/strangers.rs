@@ -1,14 +1,10 @@
 //! Files of strangers: each is refused with a sentence, before anything is run or asked for in its
 //! name, and nothing that they hold steers a terminal, a spreadsheet or a page.
 
-mod common;
-#[path = "hostile/mod.rs"]
-mod hostile;
-
 use std::fs;
 
-use common::Desk;
-use hostile::{Case, HOSTILE, canaries, failed_recording, recordings, texts};
+use crate::common::Desk;
+use crate::hostile::{Case, HOSTILE, canaries, failed_recording, recordings, texts};
 use preemptlab_model::plain;
 
 /// More than any refusal needs, in lines.
@@ -81,7 +77,7 @@ fn image(release: &str) -> Vec<u8> {
 #[test]
 fn a_kernels_build_scripts_need_a_flag() {
     let desk = Desk::new();
-    desk.write("own.toml", hostile::OWN_KERNEL);
+    desk.write("own.toml", crate::hostile::OWN_KERNEL);
     fs::write(desk.path("bzImage"), image("6.12.9")).unwrap();
     for more in [&[][..], &["-n"]] {
         let (path, marker) = canaries(&desk);
@@ -120,7 +116,7 @@ fn what_a_guest_says_is_only_text() {
     said(&["compare", "run", "--out", "page.html"]);
     assert!(!fs::read_to_string(desk.path("page.html")).unwrap().contains("<img src=x"));
     said(&["export", "run", "--out", "tables"]);
-    let tables = common::tree(&desk.path("tables"));
+    let tables = crate::common::tree(&desk.path("tables"));
     assert!(tables.iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains("'=reboot")));
     for (name, bytes) in tables {
         let text = String::from_utf8(bytes).unwrap();

@@ -1,20 +1,13 @@
 //! Capsules of strangers: `verify` refuses each with a sentence, and leaves nothing of it in the store.
 
-mod common;
-#[path = "hostile/mod.rs"]
-mod hostile;
-#[path = "hostile/tar.rs"]
-#[allow(dead_code, reason = "each test crate uses its own part")]
-mod tar;
-
 use std::{fs, path::Path};
 
-use common::{Desk, tree};
-use hostile::not_refused;
+use crate::common::{Desk, tree};
+use crate::hostile::not_refused;
+use crate::tar::{Entry, Part, frame};
 use preemptlab_experiment::{Recording, manifest};
 use preemptlab_model::{Digest, Kernel, Package, QemuBuild, seal, unseal};
 use preemptlab_recording::{Image, QemuUsed};
-use tar::{Entry, Part, frame};
 
 const GIB: u64 = 1 << 30;
 const CAPSULE: &str = "x.capsule";
@@ -203,7 +196,7 @@ fn a_capsule_whose_frame_is_none_is_refused() {
     for (name, bytes, said) in [
         ("a tail", [&sound[..], b"x"].concat(), "something follows its end"),
         ("another frame", [&sound[..], &sound].concat(), "something follows its end"),
-        ("a wide window", tar::begin(31), "is no whole capsule"),
+        ("a wide window", crate::tar::begin(31), "is no whole capsule"),
         ("half of it", sound[..sound.len() / 2].to_vec(), "is no whole capsule"),
         ("without its end", sound[..sound.len() - 2].to_vec(), "is no whole capsule"),
         ("text", b"no capsule".to_vec(), "is not a recording"),

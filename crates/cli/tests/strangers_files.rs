@@ -1,9 +1,6 @@
 //! Files that a user or a stranger names: pipes, devices, sockets, folders and files without end are
 //! refused at once, wherever a command takes a file.
 
-mod common;
-mod hostile;
-
 use std::{
     fs::{self, File},
     os::unix::{fs::symlink, net::UnixListener},
@@ -11,8 +8,8 @@ use std::{
     process::Command,
 };
 
-use common::Desk;
-use hostile::not_refused;
+use crate::common::Desk;
+use crate::hostile::not_refused;
 
 /// Files, and their names in refusals.
 const FILES: [(&str, &str); 8] = [
@@ -197,7 +194,7 @@ fn what_looks_alike_and_is_a_file_is_read() {
             "--set",
             "mirror=http://127.0.0.1:9/debian",
         ];
-        let (said, _) = hostile::bounded(&desk, &command);
+        let (said, _) = crate::hostile::bounded(&desk, &command);
         assert_ne!(said.code, 2, "{file}: {}", said.stderr);
     }
     let command = ["run", "-n", "own.toml", "--machine", "larger.toml"];

@@ -1,10 +1,8 @@
 //! Words of strangers in each form of output: one line each, and no command to a CI, no formula, no markup.
 
-mod common;
-
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, FailureCause, Outcome, RECORDING_FORMAT, plain};
 use preemptlab_recording::CellFolder;

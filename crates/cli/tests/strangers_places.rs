@@ -1,8 +1,6 @@
 //! Places that a clone or another user has laid out: nothing is written, emptied or removed through
 //! files and links at the paths of preemptlab's output.
 
-mod common;
-
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
@@ -10,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 use preemptlab_testkit::recorded::{Cell, record, record_kernels};
 
 /// The most that a refusal may take: bytes of addresses in KiB, and seconds.

@@ -1,12 +1,6 @@
 //! Seeds of strangers, which are small files and become gigabytes, or lead out of the store: a worker
 //! refuses each with a sentence.
 
-mod common;
-#[path = "hostile/mod.rs"]
-mod hostile;
-#[path = "hostile/tar.rs"]
-mod tar;
-
 use std::{
     fs::{self, File},
     io::{Seek, SeekFrom, Write},
@@ -15,11 +9,11 @@ use std::{
     process::Command,
 };
 
-use common::Desk;
-use hostile::not_refused;
+use crate::common::Desk;
+use crate::hostile::not_refused;
+use crate::tar::{Entry, Part, begin, frame};
 use preemptlab_experiment::Recording;
 use preemptlab_lab::Build;
-use tar::{Entry, Part, begin, frame};
 
 const SEED: &str = "check.shards/seed.tar.zst";
 const GIB: u64 = 1 << 30;

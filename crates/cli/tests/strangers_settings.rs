@@ -1,12 +1,8 @@
 //! `apply --from` with every kind of setting that a recording may hold: each is given to a machine as it
 //! stands, or refused with a sentence.
 
-mod common;
-#[path = "hostile/mod.rs"]
-mod hostile;
-
-use common::Desk;
-use hostile::bounded;
+use crate::common::Desk;
+use crate::hostile::bounded;
 use preemptlab_model::Settings;
 use preemptlab_testkit::recorded::{Cell, record};
 use preemptlab_testkit::traced;

@@ -1,13 +1,10 @@
 //! Templates of strangers, which nest, multiply and ask without end: each is refused with a sentence.
 //! Harmless templates that look alike still work.
 
-mod common;
-mod hostile;
-
 use std::fs;
 
-use common::{Desk, Finished};
-use hostile::not_refused;
+use crate::common::{Desk, Finished};
+use crate::hostile::not_refused;
 
 const DEEP: &str = "nest too deeply; write them with fewer levels";
 const MEMORY: &str = "takes more than 256 MiB of memory";

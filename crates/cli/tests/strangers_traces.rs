@@ -1,18 +1,14 @@
 //! Traces of strangers: `explain`, its census and its search refuse impossible traces, within bounds of memory
 //! and time, and nothing in a trace steers a terminal.
 
-mod common;
-#[path = "hostile/mod.rs"]
-mod hostile;
-
 use std::{
     fs,
     io::{Seek, Write},
     path::Path,
 };
 
-use common::{Desk, Finished};
-use hostile::bounded;
+use crate::common::{Desk, Finished};
+use crate::hostile::bounded;
 use preemptlab_analysis::explain::{Hunt, probed};
 use preemptlab_experiment::Recording;
 use preemptlab_protocol::trace::stream::{CPU, END, FIRST_EVENT, SITE, STACK, TASK};

@@ -2,11 +2,9 @@
 //! cause and the advice, and where the advice is followed the worst wakeup is earlier. A unit test of
 //! crates/analysis checks that no advice is without a test here.
 
-mod common;
-
 use std::{fs, path::Path, process::Command};
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use preemptlab_analysis::explain::Cure;
 use serde_json::Value;
 

@@ -1,10 +1,6 @@
 //! Bisections of real kernels: a history of 32 commits on top of Debian's source package. It builds
 //! some fifteen kernels, so only `make nightly` runs it. Kernels and cells stay in the store.
 
-mod common;
-#[path = "common/source.rs"]
-mod source;
-
 use std::{
     fs,
     path::Path,
@@ -12,9 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
+use crate::source::{Change, HOT, Source};
 use serde_json::Value;
-use source::{Change, HOT, Source};
 
 const COMMITS: usize = 32;
 

@@ -1,7 +1,5 @@
 //! A capsule, whose cells are executed by a machine that has neither a store nor a network.
 
-mod common;
-
 use std::{
     fs::{self, File},
     io::Write,
@@ -9,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 
 /// Returns a command without the user's store and, where the machine allows it, without a network.
 fn alone(desk: &Desk, arguments: &[&str]) -> Command {

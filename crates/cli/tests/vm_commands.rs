@@ -1,11 +1,8 @@
 //! A workload's commands start as from a login, and no command keeps its cell from its end.
 
-mod common;
-mod inherited;
-
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
-use common::{Desk, Finished, median};
+use crate::common::{Desk, Finished, median};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, FailureCause, Outcome};
 use serde_json::Value;
@@ -43,7 +40,7 @@ fn run(
 
 fn differences(record: &CellRecord, probe: usize) -> BTreeMap<String, String> {
     let Outcome::Completed { report, .. } = &record.outcome else { panic!("{:?}", record.outcome) };
-    inherited::differences(&report.probes[probe].stdout)
+    crate::inherited::differences(&report.probes[probe].stdout)
 }
 
 #[test]
@@ -57,7 +54,7 @@ fn a_command_starts_as_a_login_would_start_it() {
          from = \"first.stdout\"\npattern = '^printed (\\d)$'\n";
     let kernels = "\"debian:6.1\", \"debian:6.12\"";
     for (_, record) in
-        run(&desk, kernels, inherited::compile, &[("inherited", definition.to_owned())])
+        run(&desk, kernels, crate::inherited::compile, &[("inherited", definition.to_owned())])
     {
         assert_eq!(differences(&record, 0), BTreeMap::new());
         let policy = |number: &str| ("policy".to_owned(), number.to_owned());

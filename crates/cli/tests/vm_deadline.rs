@@ -1,14 +1,12 @@
 //! Deadline tasks as the probe whose wakeups a trace explains.
 
-mod common;
-
 use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use common::{Desk, Finished, median};
+use crate::common::{Desk, Finished, median};
 use serde_json::Value;
 
 fn root() -> PathBuf {

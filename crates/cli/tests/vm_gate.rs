@@ -2,11 +2,9 @@
 //!
 //! Packages and kernels are kept in the user's own store, or in `PREEMPTLAB_STORE`.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 
 fn gate(desk: &Desk, arguments: &[&str]) -> Finished {
     let arguments = [&["gate"], arguments].concat();

@@ -4,10 +4,6 @@
 //! Its root is the workload's guest image, which has the C library that both need. Packages and
 //! kernels are kept in the user's own store, or in `PREEMPTLAB_STORE`.
 
-mod common;
-mod inherited;
-mod inside;
-
 use std::{
     ffi::OsString,
     fs,
@@ -16,7 +12,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use common::{Desk, lasting_store};
+use crate::common::{Desk, lasting_store};
 use cpio::newc;
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_lab::{Preparation, embed};
@@ -124,7 +120,7 @@ fn a_switched_kernel_is_given_back_whatever_happens() {
     let console = desk.path("console");
     let machine = prepare(&desk);
     let said = boot(&machine, &console);
-    assert!(said.contains(inside::GOOD), "{said}");
+    assert!(said.contains(crate::inside::GOOD), "{said}");
     for line in said.lines().filter(|line| line.starts_with("inside: ")) {
         println!("{line}");
     }
@@ -135,7 +131,7 @@ fn a_switched_kernel_is_given_back_whatever_happens() {
 #[ignore = "it is the first process of a virtual machine, or nothing"]
 fn first_process() {
     if std::process::id() == 1 {
-        inside::run();
+        crate::inside::run();
     }
 }
 
@@ -157,7 +153,7 @@ fn prepare(desk: &Desk) -> Machine {
         if name == "hostile" {
             compile(&program)
         } else {
-            inherited::compile(&program)
+            crate::inherited::compile(&program)
         }
         own.folder(name);
         for file in ["workload.toml", "cell"] {

@@ -1,8 +1,6 @@
 //! The load of `cyclictest-kernel` in a virtual machine.
 
-mod common;
-
-use common::{Desk, Finished, kernel_of_the_store};
+use crate::common::{Desk, Finished, kernel_of_the_store};
 
 const EXPERIMENT: &str = r#"format = 1
 name = "load"

@@ -3,11 +3,9 @@
 //!
 //! Packages and kernels are kept in the user's own store, or in `PREEMPTLAB_STORE`.
 
-mod common;
-
 use std::{fs, process::Stdio, thread, time::Instant};
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 
 /// Idle time costs nothing.
 const IDLE: &str = r#"format = 1

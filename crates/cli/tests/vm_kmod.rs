@@ -3,11 +3,9 @@
 //! Packages are taken from the user's own store, or `PREEMPTLAB_STORE`, so that only the first run
 //! on a machine downloads them.
 
-mod common;
-
 use std::{fs, path::Path, process::Command};
 
-use common::{Desk, Finished, lasting_store, median, tree};
+use crate::common::{Desk, Finished, lasting_store, median, tree};
 
 const HOLD: &str = r#"format = 1
 name = "hold"

@@ -1,10 +1,8 @@
 //! What several CPUs do with one lock and with each other's memory: nothing that is impossible.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Finished, median};
+use crate::common::{Desk, Finished, median};
 use serde_json::Value;
 
 /// Runs `studies/smp` once on so many CPUs, with the prices of `server-x86`, and returns the metrics.

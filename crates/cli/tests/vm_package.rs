@@ -1,15 +1,13 @@
 //! Kernels in packages that somebody downloaded: Debian's own, as it is and as an rpm, are the kernels of
 //! Debian's name.
 
-mod common;
-
 use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use common::{Desk, Finished, lasting_store, tree};
+use crate::common::{Desk, Finished, lasting_store, tree};
 use preemptlab_testkit::packages::Package;
 use serde_json::Value;
 

@@ -1,10 +1,8 @@
 //! Test that inputs in the store are not asked for again.
 
-mod common;
-
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 
 /// One cell of one virtual second.
 const ONE: &str = r#"format = 1

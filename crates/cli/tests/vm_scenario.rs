@@ -1,10 +1,8 @@
 //! `preemptlab run SCENARIO...`: the suite that ships, on real kernels.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Finished, kernel_of_the_store};
+use crate::common::{Desk, Finished, kernel_of_the_store};
 use serde_json::Value;
 
 /// Returns the paths of the repository's scenarios.

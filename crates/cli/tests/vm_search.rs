@@ -1,8 +1,6 @@
 //! Whether the worst instant that is computed is one that can be executed.
 
-mod common;
-
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 
 /// The configurations of studies/quick.toml, and those of 6.12.
 const EXPERIMENT: &str = r#"format = 1

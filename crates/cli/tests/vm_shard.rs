@@ -1,10 +1,8 @@
 //! Shards of a plan, executed by workers that have neither a mirror nor a network.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Desk, Finished, tree};
+use crate::common::{Desk, Finished, tree};
 
 const SMALL: &str = r#"format = 1
 name = "small"

@@ -1,8 +1,6 @@
 //! Time that is stolen from virtual CPUs: it is what the profile says, a cause of its own, and the same again.
 
-mod common;
-
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use serde_json::Value;
 
 /// Gaps in a second of each CPU, and their length.
@@ -23,7 +21,7 @@ fn record(desk: &Desk, name: &str, is_stolen: bool) {
         &format!(
             "format = 1\nname = \"stolen\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\ncpus = [2]\n\
              [machine]\ncost = \"stolen.toml\"\nstolen = {is_stolen}\n[replicates]\ncount = 1\n\
-             [workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"250ms\"\n"
+             [workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"150ms\"\n"
         ),
     );
     let file = format!("{name}.toml");
@@ -66,7 +64,7 @@ fn stolen_time_is_a_cause_of_its_own_and_the_same_again() {
         wakeups.iter().map(of).collect::<Vec<_>>()
     };
     assert!(stolen("without").iter().all(|(_, stolen_ns)| *stolen_ns == 0));
-    // A wakeup comes into a gap with a probability of one eighth, and so do more than 40 of 900. Some wait for a lock whose
+    // A wakeup comes into a gap with a probability of one eighth, and so do more than 40 of 500. Some wait for a lock whose
     // owner has lost its CPU.
     let with = stolen("with");
     let mostly = with.iter().filter(|(latency_ns, stolen_ns)| stolen_ns * 2 > *latency_ns).count();

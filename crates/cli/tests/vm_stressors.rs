@@ -1,8 +1,6 @@
 //! Stressors of stress-ng in a virtual machine: the list of a class, and cells without a probe.
 
-mod common;
-
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use serde_json::Value;
 
 const NAMES: &str = include_str!("../../workload/src/stressors_os.txt");

@@ -1,10 +1,8 @@
 //! Sockets, cores, threads, caches and NUMA nodes, as the guest's kernel finds them.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 
 const SCRIPT: &str = include_str!("topology/topology.sh");
 

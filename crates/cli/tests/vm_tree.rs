@@ -1,13 +1,9 @@
 //! Kernels from a tree, from Debian's source package to a cell. It builds a kernel, which takes
 //! minutes, so only `make nightly` runs it.
 
-mod common;
-#[path = "common/source.rs"]
-mod source;
-
 use std::{fs, path::Path};
 
-use common::{Desk, Finished, median};
+use crate::common::{Desk, Finished, median};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::{Digest, KernelSource};
 
@@ -63,7 +59,7 @@ fn run(desk: &Desk, tree: &Path, out: &str) -> (KernelSource, Digest) {
 #[ignore = "builds a kernel: a part of make nightly"]
 fn a_tree_is_built_and_built_again_and_never_written_to() {
     let desk = Desk::new();
-    let tree = source::unpacked(&desk.path(""));
+    let tree = crate::source::unpacked(&desk.path(""));
     let before = digest(&tree);
     let (source, first) = run(&desk, &tree, "first");
     assert_eq!(digest(&tree), before);

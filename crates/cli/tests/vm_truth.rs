@@ -4,11 +4,9 @@
 //! Packages and snapshots are kept in the user's own store, or in `PREEMPTLAB_STORE`, so that only
 //! the first run on a machine downloads and boots.
 
-mod common;
-
 use std::{collections::BTreeMap, io::Read, ops::Range};
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, Outcome};
 use preemptlab_protocol::trace::stream::SiteKind;

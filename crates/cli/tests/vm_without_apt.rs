@@ -1,10 +1,8 @@
 //! The packages without the machine's apt are those that it chooses. Needs a mirror, and downloads QEMU.
 
-mod common;
-
 use std::{env, fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
-use common::lasting_store;
+use crate::common::lasting_store;
 use preemptlab_model::{Arch, Package};
 use preemptlab_provision::{Mirror, Options, Provision, Store};
 

@@ -1,10 +1,8 @@
 //! A machine without apt, dpkg and gpgv: the `PATH` is a folder with a shell alone.
 
-mod common;
-
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use common::{Desk, Finished};
+use crate::common::{Desk, Finished};
 
 const SMALL: &str = "format = 1\nname = \"small\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
     preempt = [\"full\"]\n[workload.w]\nkind = \"cyclictest-hackbench\"\n";

@@ -1,9 +1,7 @@
 //! Tests of the reader of make's output: real output of make 4.3 and 4.4.1, and the same with
 //! damage.
 
-mod common;
-
-use common::named;
+use crate::common::named;
 use preemptlab_model::CellInputs;
 use preemptlab_protocol::{CommandReport, Exit, Report, Window};
 use preemptlab_workload::{Build, MeasureError, Measurements, Probes, Workload};
@@ -22,7 +20,7 @@ fn build() -> Build {
 }
 
 fn cell(build: &Build, cpus: u32) -> CellInputs {
-    common::cell(&Workload::Build(build.clone()), cpus)
+    crate::common::cell(&Workload::Build(build.clone()), cpus)
 }
 
 fn report(cell: &CellInputs, out: &str) -> Report {
@@ -35,9 +33,9 @@ fn report(cell: &CellInputs, out: &str) -> Report {
         voluntary_switches: 20,
         involuntary_switches: 300,
         stdout: out.to_owned(),
-        ..common::command(&probe.name, Exit::Code(0))
+        ..crate::common::command(&probe.name, Exit::Code(0))
     });
-    let mut report = Report { window, ..common::report(vec![], probes.collect()) };
+    let mut report = Report { window, ..crate::common::report(vec![], probes.collect()) };
     report.kernel_threads_ns = [("pgzero".to_owned(), 1_500)].into();
     report.activity.context_switches = 2_000;
     report.activity.forks = 11;

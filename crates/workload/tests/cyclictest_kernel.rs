@@ -1,10 +1,8 @@
 //! Real results of stress-ng and cyclictest, read as those of the workload `cyclictest-kernel`.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{cell, command, inputs, named, read, report};
+use crate::common::{cell, command, inputs, named, read, report};
 use preemptlab_model::{Arch, PreemptMode};
 use preemptlab_protocol::{CommandReport, CommandSignal, Exit, Report};
 use preemptlab_workload::{Measurements, Workload};

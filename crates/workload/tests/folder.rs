@@ -1,9 +1,7 @@
 //! Tests of programs in folders: the example of the documentation on real output, and reports with
 //! damage.
 
-mod common;
-
-use common::{cell, command, named, report};
+use crate::common::{cell, command, named, report};
 use preemptlab_model::{Arch, CellInputs, Digest, Distribution, MetricName, VirtualDuration};
 use preemptlab_protocol::{Exit, Job, Policy, Report};
 use preemptlab_workload::{Definition, Folder, MeasureError, Measurements, Workload};

@@ -1,9 +1,7 @@
 //! Real results of oslat 2.6, which Debian 13 has, in guests of one CPU and of two; and the same with each kind of
 //! damage.
 
-mod common;
-
-use common::{cell, command, inputs, named, read, report};
+use crate::common::{cell, command, inputs, named, read, report};
 use preemptlab_model::{Distribution, PreemptMode, Probe};
 use preemptlab_protocol::{CommandReport, Exit, Report};
 use preemptlab_workload::{Measurements, Workload};

@@ -1,9 +1,7 @@
 //! Real results of sockperf, 3.7 (which Debian 12 and 13 have) and 3.10, over the loopback interface
 //! of a network namespace of its own.
 
-mod common;
-
-use common::{cell, command, inputs, named, read, report};
+use crate::common::{cell, command, inputs, named, read, report};
 use preemptlab_model::{Distribution, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Report};
 use preemptlab_workload::{Measurements, Workload};

@@ -1,9 +1,7 @@
 //! Real results of stress-ng: 0.19.02 in the guest (kernel 6.12, without preemption on one CPU),
 //! 0.15.06 on a machine with two CPUs.
 
-mod common;
-
-use common::{cell, command, inputs, named, read, report};
+use crate::common::{cell, command, inputs, named, read, report};
 use preemptlab_model::{Arch, PreemptMode, WORKS_AFTER_NS};
 use preemptlab_protocol::{CommandReport, CommandSignal, Exit, Policy, Report};
 use preemptlab_workload::{Measurements, Workload};

@@ -1,6 +1,6 @@
 //! Runs the binary as a user would.
 
-#![allow(dead_code, reason = "each test crate uses its own part")]
+#![allow(dead_code, reason = "each benchmark uses its own part")]
 
 use std::{
     fs,

@@ -1,7 +1,5 @@
 //! The root folder of a Debian system, with programs of this machine, for `apply --root`.
 
-#![allow(dead_code, reason = "each test crate uses its own part")]
-
 use std::{
     collections::BTreeMap,
     fs,

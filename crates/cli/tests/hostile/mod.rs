@@ -1,8 +1,6 @@
 //! The corpus: files that try to run a program, to write somewhere, or to steer a terminal or a
 //! page. A case is a line of a table.
 
-#![allow(dead_code, reason = "each test crate uses its own part")]
-
 use std::{
     ffi::OsString,
     fs,

@@ -1,8 +1,6 @@
 //! Trees of strangers: repositories that try to run a program, to pass for another commit, to be read
 //! without end, or that others can write to. A case is a row of a table.
 
-#![allow(dead_code, reason = "each test crate uses its own part")]
-
 mod changed;
 mod endless;
 mod forged;
