@@ -43,7 +43,7 @@ release: deps venv
 	rustup target add x86_64-unknown-linux-musl
 	CARGO="$(CARGO)" packaging/build-release $(TARGET)
 
-## test: every test, with real kernels in real virtual machines; most of an hour
+## test: every test, with real kernels in real virtual machines; some 45 minutes
 test: deps check
 	@SUDO="$(SUDO)" tests/install-deps curl strace grub-mkconfig:grub-common
 	CARGO="$(CARGO)" tests/run

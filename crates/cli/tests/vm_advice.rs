@@ -242,6 +242,7 @@ const POLLER: &[&str] =
 const SLEEPER: &[&str] = &["fifo:20|spin as-started 8000 10000", "other|spin as-started 1000 0"];
 
 #[test]
+#[ignore = "takes long: a part of make nightly"]
 fn the_fair_server_takes_nothing_where_it_is_off_or_nobody_starves() {
     let starving = Place { loads: POLLER, window: "2s", ..PLACE };
     let sleeping = Place { loads: SLEEPER, ..starving };

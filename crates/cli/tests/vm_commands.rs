@@ -114,6 +114,7 @@ const METRIC: &str = "[[metric]]\nname = \"took\"\nunit = \"s\"\nbetter = \"lowe
 const UNRULY: [&str; 6] = ["fifo", "pinned", "deadline", "forks", "fifo-forks", "signals"];
 
 #[test]
+#[ignore = "takes long: a part of make nightly"]
 fn no_probe_outlives_the_limit_of_its_cell() {
     let desk = Desk::new();
     let workload = |how: &&'static str| {

@@ -57,7 +57,7 @@ fn qemus_of_session(session: i32) -> Vec<PathBuf> {
 #[test]
 fn the_same_inputs_give_the_same_bytes() {
     let desk = Desk::new();
-    desk.write("small.toml", SMALL);
+    desk.write("small.toml", &SMALL.replace("count = 2", "count = 1"));
     let a = run(&desk, &["run", "small.toml", "--out", "a", "--no-cache", "--jobs", "2"]);
     a.succeeds();
     assert!(a.stdout.contains("offers full, lazy only"), "{}", a.stdout);
@@ -87,7 +87,7 @@ fn the_same_inputs_give_the_same_bytes() {
         let named = configuration["worst"]["of"].as_str().unwrap();
         assert!(named.contains(" in ") && said.contains(named), "{named}: {said}");
     }
-    assert_eq!(count(".findings.zst"), 2 * configurations);
+    assert_eq!(count(".findings.zst"), configurations);
     assert_eq!((count(".trace.zst"), count(".layout.zst")), (0, 0));
     for format in ["csv", "markdown", "table"] {
         let table = run(&desk, &["compare", "a", "--format", format]);
@@ -204,6 +204,7 @@ window = "1s"
 "#;
 
 #[test]
+#[ignore = "takes long: a part of make nightly"]
 fn replicates_are_added_until_it_is_decided() {
     let desk = Desk::new();
     desk.write("price.toml", PRICE);
@@ -258,8 +259,11 @@ window = "250ms"
 #[test]
 fn an_experiment_is_executed_on_two_machines() {
     let desk = Desk::new();
-    let short =
-        SMALL.replace(", \"debian:7.2\"", "").replace("window = \"250ms\"", "window = \"50ms\"");
+    let short = SMALL
+        .replace(", \"debian:7.2\"", "")
+        .replace("\"none\", \"full\"", "\"full\"")
+        .replace("count = 2", "count = 1")
+        .replace("window = \"250ms\"", "window = \"50ms\"");
     desk.write("small.toml", &short);
     let arguments = ["run", "small.toml", "--out", "a", "--machine", "server-x86", "--machine"];
     let arguments = [&arguments[..], &["desktop-x86"]].concat();
