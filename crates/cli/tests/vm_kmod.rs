@@ -76,6 +76,7 @@ fn holds_show_and_their_module_is_the_same_in_another_store() {
 /// The thread's variants are levels of a factor, each verified by the guest; one level switches it
 /// off, and the module refuses the page count of another.
 #[test]
+#[ignore = "takes long: a part of make nightly"]
 fn pages_are_zeroed_in_the_way_that_was_asked_for() {
     let desk = Desk::new();
     let levels = ["yield=1", "yield=0", "pages=0", "pages=4097"];
