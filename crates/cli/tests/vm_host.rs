@@ -226,7 +226,7 @@ impl Archive {
 fn boot(machine: &Machine, console: &Path) -> String {
     let (program, fixed) = machine.qemu.split_first().unwrap();
     let serial = format!("file:{}", console.display());
-    let append = "console=ttyS0 quiet panic=-1 rdinit=/first -- first_process --exact --ignored \
+    let append = "console=ttyS0 quiet panic=-1 rdinit=/first -- vm_host::first_process --exact --ignored \
                   --nocapture";
     let mut qemu = Command::new(program);
     qemu.args(fixed)

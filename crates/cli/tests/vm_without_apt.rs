@@ -44,6 +44,7 @@ fn vm_the_packages_are_those_of_the_machine_s_apt() {
     symlink("/bin/sh", programs.join("sh")).unwrap();
     fs::write(folder.path().join("mirror"), Mirror::find(None).unwrap().main).unwrap();
     let mut again = Command::new(env::current_exe().unwrap());
+    again.args(["--exact", "vm_without_apt::vm_the_packages_are_those_of_the_machine_s_apt"]);
     let output = again.env("PATH", &programs).env(AGAIN, folder.path()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let found = fs::read_to_string(folder.path().join("found")).unwrap();
