@@ -261,7 +261,6 @@ fn an_experiment_is_executed_on_two_machines() {
     let desk = Desk::new();
     let short = SMALL
         .replace(", \"debian:7.2\"", "")
-        .replace("\"none\", \"full\"", "\"full\"")
         .replace("count = 2", "count = 1")
         .replace("window = \"250ms\"", "window = \"50ms\"");
     desk.write("small.toml", &short);
