@@ -14,7 +14,7 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[path = "../tests/common/source.rs"]
+#[path = "../tests/source/mod.rs"]
 mod source;
 
 use std::{

@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use crate::root::{Root, contents};
+use crate::common;
+use crate::root::{self, Root, contents};
 
 const SETTINGS: [&str; 3] = ["--preempt", "full", "--threadirqs"];
 
-fn apply(root: &Root, settings: &[&str]) -> crate::common::Finished {
+fn apply(root: &Root, settings: &[&str]) -> common::Finished {
     root.preemptlab(&[&["system", "apply", "--yes"], settings].concat())
 }
 
@@ -248,7 +249,7 @@ fn a_loader_that_is_not_known_is_told_so() {
     for name in ["boot/config.txt", "boot/cmdline.txt"] {
         fs::remove_file(root.path(name)).unwrap();
     }
-    root.write("boot/grub/grub.cfg", &crate::root::text(&before, "boot/grub/grub.cfg"));
+    root.write("boot/grub/grub.cfg", &root::text(&before, "boot/grub/grub.cfg"));
     assert_eq!(contents(&before), contents(&root.snapshot()));
 }
 
@@ -286,7 +287,7 @@ fn live() -> Root {
     root.write("sys/kernel/debug/sched/features", "PLACE_LAG HRTICK\n");
     root.write("sys/devices/system/cpu/possible", "0-3\n");
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    root.write(&format!("boot/config-{release}"), crate::root::CONFIG);
+    root.write(&format!("boot/config-{release}"), root::CONFIG);
     root
 }
 

@@ -30,11 +30,9 @@ mod merge;
 mod overrides;
 mod recommend;
 mod repeated;
-#[path = "common/root.rs"]
 mod root;
 mod run_emit;
 mod shard;
-#[path = "common/source.rs"]
 mod source;
 mod strace_apply;
 mod strace_files;
@@ -49,10 +47,6 @@ mod strangers_templates;
 mod strangers_traces;
 mod strangers_trees;
 mod strangers_words;
-#[path = "hostile/tar.rs"]
-mod tar;
-#[path = "hostile/trees/mod.rs"]
-mod trees;
 mod vm_advice;
 mod vm_arm64;
 mod vm_bisect;

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use crate::common::Desk;
-use crate::hostile::{Case, HOSTILE, canaries, failed_recording, recordings, texts};
+use crate::common::{self, Desk};
+use crate::hostile::{self, Case, HOSTILE, canaries, failed_recording, recordings, texts};
 use preemptlab_model::plain;
 
 /// More than any refusal needs, in lines.
@@ -77,7 +77,7 @@ fn image(release: &str) -> Vec<u8> {
 #[test]
 fn a_kernels_build_scripts_need_a_flag() {
     let desk = Desk::new();
-    desk.write("own.toml", crate::hostile::OWN_KERNEL);
+    desk.write("own.toml", hostile::OWN_KERNEL);
     fs::write(desk.path("bzImage"), image("6.12.9")).unwrap();
     for more in [&[][..], &["-n"]] {
         let (path, marker) = canaries(&desk);
@@ -116,7 +116,7 @@ fn what_a_guest_says_is_only_text() {
     said(&["compare", "run", "--out", "page.html"]);
     assert!(!fs::read_to_string(desk.path("page.html")).unwrap().contains("<img src=x"));
     said(&["export", "run", "--out", "tables"]);
-    let tables = crate::common::tree(&desk.path("tables"));
+    let tables = common::tree(&desk.path("tables"));
     assert!(tables.iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains("'=reboot")));
     for (name, bytes) in tables {
         let text = String::from_utf8(bytes).unwrap();

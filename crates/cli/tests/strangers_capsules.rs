@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use crate::common::{Desk, tree};
 use crate::hostile::not_refused;
-use crate::tar::{Entry, Part, frame};
+use crate::hostile::tar::{self, Entry, Part, frame};
 use preemptlab_experiment::{Recording, manifest};
 use preemptlab_model::{Digest, Kernel, Package, QemuBuild, seal, unseal};
 use preemptlab_recording::{Image, QemuUsed};
@@ -196,7 +196,7 @@ fn a_capsule_whose_frame_is_none_is_refused() {
     for (name, bytes, said) in [
         ("a tail", [&sound[..], b"x"].concat(), "something follows its end"),
         ("another frame", [&sound[..], &sound].concat(), "something follows its end"),
-        ("a wide window", crate::tar::begin(31), "is no whole capsule"),
+        ("a wide window", tar::begin(31), "is no whole capsule"),
         ("half of it", sound[..sound.len() / 2].to_vec(), "is no whole capsule"),
         ("without its end", sound[..sound.len() - 2].to_vec(), "is no whole capsule"),
         ("text", b"no capsule".to_vec(), "is not a recording"),

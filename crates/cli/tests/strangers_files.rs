@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::common::Desk;
-use crate::hostile::not_refused;
+use crate::hostile::{self, not_refused};
 
 /// Files, and their names in refusals.
 const FILES: [(&str, &str); 8] = [
@@ -194,7 +194,7 @@ fn what_looks_alike_and_is_a_file_is_read() {
             "--set",
             "mirror=http://127.0.0.1:9/debian",
         ];
-        let (said, _) = crate::hostile::bounded(&desk, &command);
+        let (said, _) = hostile::bounded(&desk, &command);
         assert_ne!(said.code, 2, "{file}: {}", said.stderr);
     }
     let command = ["run", "-n", "own.toml", "--machine", "larger.toml"];

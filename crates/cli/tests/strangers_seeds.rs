@@ -11,7 +11,7 @@ use std::{
 
 use crate::common::Desk;
 use crate::hostile::not_refused;
-use crate::tar::{Entry, Part, begin, frame};
+use crate::hostile::tar::{Entry, Part, begin, frame};
 use preemptlab_experiment::Recording;
 use preemptlab_lab::Build;
 

@@ -4,14 +4,15 @@
 use std::{fs, process::Command, sync::atomic::AtomicUsize, thread};
 
 use crate::common::{Desk, Finished, tree as files};
-use crate::trees::{CLEAN, Case, HEAD, Tree, experiment};
+use crate::hostile;
+use crate::hostile::trees::{self, CLEAN, Case, HEAD, Tree, experiment};
 
 /// More than any refusal needs, in lines.
 const LINES_MAX: usize = 14;
 
 /// Runs a command on a `PATH` of programs that only note that they were run, and within bounds.
 fn bounded(desk: &Desk, arguments: &[&str]) -> Finished {
-    let (finished, ran) = crate::hostile::bounded(desk, arguments);
+    let (finished, ran) = hostile::bounded(desk, arguments);
     assert!(finished.code != 2 || ran.is_empty(), "{ran}{}", finished.stderr);
     finished
 }
@@ -67,45 +68,45 @@ fn all_refused(cases: &[Case]) {
 
 #[test]
 fn no_program_of_a_repository_runs() {
-    all_refused(&crate::trees::programs());
+    all_refused(&trees::programs());
 }
 
 #[test]
 fn no_changed_tree_is_clean() {
-    all_refused(&crate::trees::changed());
+    all_refused(&trees::changed());
 }
 
 #[test]
 fn nothing_is_read_without_end() {
-    all_refused(&crate::trees::endless());
+    all_refused(&trees::endless());
 }
 
 #[test]
 fn nothing_passes_for_another_object() {
-    all_refused(&crate::trees::forged());
+    all_refused(&trees::forged());
 }
 
 #[test]
 fn a_tree_of_everybody_is_refused() {
-    all_refused(&crate::trees::writable());
+    all_refused(&trees::writable());
 }
 
 #[test]
 fn a_tree_of_somebody_else_is_refused() {
     if rustix::process::geteuid().is_root() {
-        all_refused(&crate::trees::foreign());
+        all_refused(&trees::foreign());
     }
 }
 
 #[test]
 fn there_are_enough_cases() {
     let groups = [
-        crate::trees::programs(),
-        crate::trees::changed(),
-        crate::trees::endless(),
-        crate::trees::forged(),
-        crate::trees::writable(),
-        crate::trees::foreign(),
+        trees::programs(),
+        trees::changed(),
+        trees::endless(),
+        trees::forged(),
+        trees::writable(),
+        trees::foreign(),
     ];
     let names: std::collections::BTreeSet<String> =
         groups.into_iter().flatten().map(|case| format!("{} {}", case.kernel, case.name)).collect();
@@ -199,7 +200,7 @@ fn trees_that_only_look_odd_go_on() {
 /// A flag allows the scripts of a tree that others can write to; the advised command does, too.
 #[test]
 fn scripts_of_others_need_a_flag() {
-    for case in crate::trees::writable() {
+    for case in trees::writable() {
         let desk = Desk::new();
         let tree = Tree::new(&desk);
         (case.make)(&tree);

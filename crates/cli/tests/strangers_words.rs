@@ -12,6 +12,7 @@ use std::{
 };
 
 use crate::common::Desk;
+use crate::hostile;
 use preemptlab_model::plain;
 use serde_json::Value;
 
@@ -47,7 +48,7 @@ struct Case<'a> {
 /// Runs a case at a desk, within the bounds, and checks the conditions of every case.
 #[track_caller]
 fn play(desk: &Desk, case: &Case) {
-    let (said, ran) = crate::hostile::bounded(desk, case.arguments);
+    let (said, ran) = hostile::bounded(desk, case.arguments);
     let name = &case.name;
     assert!(
         case.codes.contains(&said.code),
@@ -151,7 +152,7 @@ fn a_recording_with_a_strangers_words_is_refused() {
     assert!(cases.len() > 200, "{}", cases.len());
     let verify = [&["verify", "run"][..], &NO_MIRROR].concat();
     for (name, changed) in cases {
-        fs::write(&manifest, crate::hostile::text(&changed)).unwrap();
+        fs::write(&manifest, hostile::text(&changed)).unwrap();
         // Text for people may hold anything, and not every kernel tells its release.
         let is_free =
             name.starts_with("/experiment/description") || name == "/kernels/0/release = \"\"";
@@ -178,7 +179,7 @@ fn a_recording_with_a_strangers_words_is_shown_without_harm() {
         let bytes = fs::read(&file).unwrap();
         let whole: Value = serde_json::from_slice(&bytes).unwrap();
         for (name, changed) in replaced(&whole) {
-            fs::write(&file, crate::hostile::text(&changed)).unwrap();
+            fs::write(&file, hostile::text(&changed)).unwrap();
             // Each form meets each kind of place, not each place.
             turn += 1;
             let arguments = forms[turn % forms.len()];

@@ -85,12 +85,12 @@ fn no_wakeup_waits_for_init_to_start_the_other_probe() {
     desk.write(
         "probes.toml",
         "format = 1\nname = \"probes\"\n[factors]\nkernel = [\"debian:6.12-rt\"]\npreempt = [\"full\"]\n\
-         [machine]\narch = \"arm64\"\n[replicates]\ncount = 2\n\
+         [machine]\narch = \"arm64\"\n[replicates]\ncount = 4\n\
          [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"100ms\"\n",
     );
     let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
     run(&["run", "probes.toml", "--trace", "--out", "probes"]).succeeds();
-    for cell in ["#1", "#2"] {
+    for cell in ["#1", "#2", "#3", "#4"] {
         let explained = run(&["explain", "probes", "--cell", cell]);
         let text = &explained.succeeds().stdout;
         assert!(text.contains("us late") && !text.contains("more urgent task"), "{text}");

@@ -11,7 +11,7 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
-use crate::common::{Desk, Finished};
+use crate::common::{self, Desk, Finished};
 use preemptlab_calibrate::{
     COLD, Counted, Exchange, MODULE, MachineCaches, MicroCell, Moved, NoCaches, PairPass, Place,
     Site, TIMED_ALONE, Target, Tlb, Tlbs, Told, ToldCaches, counting_cell, pair_cell,
@@ -33,7 +33,7 @@ fn target(arch: Arch) -> Target<'static> {
 
 fn prepared(arch: Arch, place: Place) -> Prepared {
     let MicroCell { experiment, folders } = counting_cell(target(arch), place);
-    let store = Store::open(crate::common::lasting_store()).unwrap();
+    let store = Store::open(common::lasting_store()).unwrap();
     let provision = Provision::new(store, arch, Options::default(), &|_| ());
     Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap()
 }
@@ -198,7 +198,7 @@ fn what_the_module_executes_is_counted_and_always_the_same() {
 /// round trips by futex and by pipe.
 fn between(prices: &Prices) -> [f64; 3] {
     let MicroCell { experiment, folders } = pair_cell(target(Arch::default()));
-    let store = Store::open(crate::common::lasting_store()).unwrap();
+    let store = Store::open(common::lasting_store()).unwrap();
     let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
     let prepared =
         Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap();
@@ -292,7 +292,7 @@ fn a_profile_with_the_caches_of_this_machine_is_that_of_a_cell() {
 
 #[test]
 fn the_module_builds_for_kernels_with_preempt_rt_and_for_newer_ones() {
-    let store = Store::open(crate::common::lasting_store()).unwrap();
+    let store = Store::open(common::lasting_store()).unwrap();
     let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());
     for kernel in ["debian:6.12", "debian:6.12-rt", "debian:7.2"] {
         let kernel = provision.kernel(&kernel.parse().unwrap()).unwrap();

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use crate::common::{Desk, Finished, median};
+use crate::inherited;
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, FailureCause, Outcome};
 use serde_json::Value;
@@ -40,7 +41,7 @@ fn run(
 
 fn differences(record: &CellRecord, probe: usize) -> BTreeMap<String, String> {
     let Outcome::Completed { report, .. } = &record.outcome else { panic!("{:?}", record.outcome) };
-    crate::inherited::differences(&report.probes[probe].stdout)
+    inherited::differences(&report.probes[probe].stdout)
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn a_command_starts_as_a_login_would_start_it() {
          from = \"first.stdout\"\npattern = '^printed (\\d)$'\n";
     let kernels = "\"debian:6.1\", \"debian:6.12\"";
     for (_, record) in
-        run(&desk, kernels, crate::inherited::compile, &[("inherited", definition.to_owned())])
+        run(&desk, kernels, inherited::compile, &[("inherited", definition.to_owned())])
     {
         assert_eq!(differences(&record, 0), BTreeMap::new());
         let policy = |number: &str| ("policy".to_owned(), number.to_owned());

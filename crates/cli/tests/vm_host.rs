@@ -13,6 +13,8 @@ use std::{
 };
 
 use crate::common::{Desk, lasting_store};
+use crate::inherited;
+use crate::inside;
 use cpio::newc;
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_lab::{Preparation, embed};
@@ -120,7 +122,7 @@ fn a_switched_kernel_is_given_back_whatever_happens() {
     let console = desk.path("console");
     let machine = prepare(&desk);
     let said = boot(&machine, &console);
-    assert!(said.contains(crate::inside::GOOD), "{said}");
+    assert!(said.contains(inside::GOOD), "{said}");
     for line in said.lines().filter(|line| line.starts_with("inside: ")) {
         println!("{line}");
     }
@@ -131,7 +133,7 @@ fn a_switched_kernel_is_given_back_whatever_happens() {
 #[ignore = "it is the first process of a virtual machine, or nothing"]
 fn first_process() {
     if std::process::id() == 1 {
-        crate::inside::run();
+        inside::run();
     }
 }
 
@@ -153,7 +155,7 @@ fn prepare(desk: &Desk) -> Machine {
         if name == "hostile" {
             compile(&program)
         } else {
-            crate::inherited::compile(&program)
+            inherited::compile(&program)
         }
         own.folder(name);
         for file in ["workload.toml", "cell"] {

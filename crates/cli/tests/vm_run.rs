@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Desk, Finished, median, tree};
+use crate::common::{self, Desk, Finished, median, tree};
 
 /// Two kernels, one of which lacks a mode; cells of a quarter of a virtual second.
 const SMALL: &str = r#"format = 1
@@ -315,7 +315,7 @@ fn a_kernel_of_ones_own_is_traced_in_a_mode_that_it_has_and_may_not_be_replaced(
     let recording = fs::read_to_string(desk.path("none/recording.json")).unwrap();
     let recording: serde_json::Value = serde_json::from_str(&recording).unwrap();
     let sha256 = recording["kernels"][0]["image_sha256"].as_str().unwrap();
-    let image = crate::common::lasting_store().join("kernels").join(sha256).join("vmlinuz");
+    let image = common::lasting_store().join("kernels").join(sha256).join("vmlinuz");
     fs::copy(&image, desk.path("bzImage")).unwrap();
     desk.write("mine.toml", &rt.replace("debian:6.12-rt", "file:bzImage"));
     run(&desk, &["run", "mine.toml", "--out", "mine", "--trace"]).succeeds();

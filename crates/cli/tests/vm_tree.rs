@@ -4,6 +4,7 @@
 use std::{fs, path::Path};
 
 use crate::common::{Desk, Finished, median};
+use crate::source;
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::{Digest, KernelSource};
 
@@ -59,7 +60,7 @@ fn run(desk: &Desk, tree: &Path, out: &str) -> (KernelSource, Digest) {
 #[ignore = "builds a kernel: a part of make nightly"]
 fn a_tree_is_built_and_built_again_and_never_written_to() {
     let desk = Desk::new();
-    let tree = crate::source::unpacked(&desk.path(""));
+    let tree = source::unpacked(&desk.path(""));
     let before = digest(&tree);
     let (source, first) = run(&desk, &tree, "first");
     assert_eq!(digest(&tree), before);

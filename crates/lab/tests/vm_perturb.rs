@@ -284,6 +284,12 @@ fn the_cache_does_not_matter() {
     perturb(&stolen("[2]", HACKBENCH), &[SMALL_TRACED]);
 }
 
+#[test]
+#[ignore = "takes long: make perturb"]
+fn signals_do_not_matter() {
+    perturb(&stolen("[2]", HACKBENCH), &[SIGNALLED]);
+}
+
 /// A cell that computes.
 #[test]
 fn neither_the_c_library_nor_surroundings_matter() {

@@ -1,7 +1,7 @@
 //! Tests of the reader of make's output: real output of make 4.3 and 4.4.1, and the same with
 //! damage.
 
-use crate::common::named;
+use crate::common::{self, named};
 use preemptlab_model::CellInputs;
 use preemptlab_protocol::{CommandReport, Exit, Report, Window};
 use preemptlab_workload::{Build, MeasureError, Measurements, Probes, Workload};
@@ -20,7 +20,7 @@ fn build() -> Build {
 }
 
 fn cell(build: &Build, cpus: u32) -> CellInputs {
-    crate::common::cell(&Workload::Build(build.clone()), cpus)
+    common::cell(&Workload::Build(build.clone()), cpus)
 }
 
 fn report(cell: &CellInputs, out: &str) -> Report {
@@ -33,9 +33,9 @@ fn report(cell: &CellInputs, out: &str) -> Report {
         voluntary_switches: 20,
         involuntary_switches: 300,
         stdout: out.to_owned(),
-        ..crate::common::command(&probe.name, Exit::Code(0))
+        ..common::command(&probe.name, Exit::Code(0))
     });
-    let mut report = Report { window, ..crate::common::report(vec![], probes.collect()) };
+    let mut report = Report { window, ..common::report(vec![], probes.collect()) };
     report.kernel_threads_ns = [("pgzero".to_owned(), 1_500)].into();
     report.activity.context_switches = 2_000;
     report.activity.forks = 11;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{cell, command, inputs, named, read, report};
+use crate::common::{self, cell, command, inputs, named, read, report};
 use preemptlab_model::{Arch, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Report};
 use preemptlab_workload::{Measurements, Workload};
@@ -78,7 +78,7 @@ fn a_load_that_failed_is_refused() {
     report.probes[0].exit = Exit::Code(2);
     let said = measure("load = \"cpu\"", &report).unwrap_err();
     assert!(said.contains("stress-ng failed, it ended with status 2"), "{said}");
-    let said = measure("load = \"cpu\"", &crate::common::report(vec![], probes())).unwrap_err();
+    let said = measure("load = \"cpu\"", &common::report(vec![], probes())).unwrap_err();
     assert!(said.contains("lacks stress-ng"), "{said}");
 }
 

@@ -1,7 +1,7 @@
 //! Tests of the reader of cyclictest: real results from a guest beside hackbench (kernel 6.12,
 //! without preemption on one CPU, with full preemption on two), and the same with damage.
 
-use crate::common::{command, inputs, named};
+use crate::common::{self, command, inputs, named};
 use preemptlab_model::{CellInputs, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Report};
 use preemptlab_workload::{MeasureError, Measurements, Workload};
@@ -18,7 +18,7 @@ fn workload() -> Workload {
 }
 
 fn cell(cpus: u32) -> CellInputs {
-    crate::common::cell(&workload(), cpus)
+    common::cell(&workload(), cpus)
 }
 
 /// Returns the report of a sound cell.
@@ -31,7 +31,7 @@ fn report(cell: &CellInputs, fifo: &str, other: &str) -> Report {
         written_bytes: Some((1_000, 8_001_000)),
         ..command("hackbench", Exit::Stopped)
     };
-    crate::common::report(vec![hackbench], probes.collect())
+    common::report(vec![hackbench], probes.collect())
 }
 
 fn measure(cpus: u32, fifo: &str, other: &str) -> Result<Measurements, MeasureError> {

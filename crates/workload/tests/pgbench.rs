@@ -1,7 +1,7 @@
 //! Tests of the reader of pgbench: real results of the versions 15 and 17, and the same with
 //! damage.
 
-use crate::common::{inputs, named};
+use crate::common::{self, inputs, named};
 use preemptlab_model::{Arch, CellInputs, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Report, Window};
 use preemptlab_workload::{
@@ -40,7 +40,7 @@ fn workload(clients: u32) -> Workload {
 }
 
 fn cell(workload: &Workload) -> CellInputs {
-    crate::common::cell(workload, 1)
+    common::cell(workload, 1)
 }
 
 fn report(cell: &CellInputs, out: &str, log: &str) -> Report {
@@ -52,9 +52,9 @@ fn report(cell: &CellInputs, out: &str, log: &str) -> Report {
         stdout: out.to_owned(),
         stderr: "pgbench: setting random seed to 1\n".to_owned(),
         files: [(probe.files[0].clone(), log.to_owned())].into(),
-        ..crate::common::command(&probe.name, Exit::Code(0))
+        ..common::command(&probe.name, Exit::Code(0))
     };
-    let mut report = Report { window, ..crate::common::report(vec![], vec![result]) };
+    let mut report = Report { window, ..common::report(vec![], vec![result]) };
     report.activity.context_switches = 2_000;
     report
 }

@@ -1,6 +1,9 @@
 //! The corpus: files that try to run a program, to write somewhere, or to steer a terminal or a
 //! page. A case is a line of a table.
 
+pub mod tar;
+pub mod trees;
+
 use std::{
     ffi::OsString,
     fs,
