@@ -191,8 +191,8 @@ impl Desk {
     }
 }
 
-const NOTE: &str =
-    "for word; do printf '[%s]' \"$word\"; done >> \"$DESK/noted\"; echo >> \"$DESK/noted\"";
+/// Writes once, because several programs note at the same time.
+const NOTE: &str = "printf '%s\\n' \"$(printf '[%s]' \"$@\")\" >> \"$DESK/noted\"";
 
 /// A folder and a program whose names each shell would read otherwise.
 fn hostile(desk: &Desk) -> (String, Workers) {
