@@ -23,6 +23,10 @@ const CLOCK_STEP_MAX: Duration = Duration::from_secs(3);
 /// Depth to which a folder is searched.
 const DEPTH_MAX: u32 = 4;
 
+/// Names in apt's folders that apt reads no answer from: its lock, and the folder of what it has not
+/// downloaded wholly, which no other user may look into, nor root in a user namespace.
+const NO_ANSWERS: [&str; 2] = ["lock", "partial"];
+
 /// A file or a folder.
 #[derive(Serialize)]
 enum Seen {
@@ -41,8 +45,8 @@ enum Seen {
     Folder(Vec<(String, Seen)>),
 }
 
-/// Computes a digest of everything below some paths: of small files' content, and of the marks of
-/// large ones that change when they are written to.
+/// Computes a digest of everything below some paths that apt answers from: of small files' content,
+/// and of the marks of large ones that change when they are written to.
 pub(crate) fn digest(paths: &[impl AsRef<Path>]) -> Result<Digest, StoreError> {
     let seen: Result<Vec<_>, _> = paths
         .iter()
@@ -103,7 +107,9 @@ fn folder(path: &Path, depth: u32) -> io::Result<Seen> {
         for entry in fs::read_dir(path)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            entries.push((name, look(&entry.path(), depth - 1)?));
+            if !NO_ANSWERS.contains(&&*name) {
+                entries.push((name, look(&entry.path(), depth - 1)?));
+            }
         }
     }
     entries.sort_by(|a, b| a.0.cmp(&b.0));

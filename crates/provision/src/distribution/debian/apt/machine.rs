@@ -179,6 +179,11 @@ mod tests {
         let kept = Machine { settings: "kept".to_owned(), ..find() };
         kept::write(&path("root/machine"), Digest::of_json(&(FORMAT, &config)), &kept);
         assert!(find().settings().starts_with("kept"));
+        // Only apt's own user may look into the folder of partial downloads.
+        fs::create_dir(path("lists/partial")).unwrap();
+        write("lists/partial/Packages", "");
+        write("lists/lock", "");
+        assert!(find().settings().starts_with("kept"));
 
         write("sources.list", "deb http://two.invalid/debian trixie main\n");
         let machine = find();
