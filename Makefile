@@ -69,14 +69,15 @@ test-report: deps
 	$(CARGO) build --release --locked --workspace --bins --examples
 	tests/report-in-browser
 
-## test-python: the Python package: its wheel in an environment of its own, its types, and the notebook
+## test-python: the Python package in an environment of its own, its types, and the notebook
 test-python: deps venv
 	CARGO="$(CARGO)" tests/python
 
-## test-install: a release in six clean roots, each of which executes studies/check again; needs root
+## test-install: a release in six clean roots, each of which executes studies/check again, and its wheel; needs root
 test-install: release
 	@SUDO="$(SUDO)" tests/install-deps mmdebstrap
 	$(SUDO) tests/install/run $(TARGET)/dist-files
+	CARGO="$(CARGO)" tests/python $(TARGET)/dist-files/*.whl
 
 ## test-site: the site in a headless Chromium, without a network, as wide as a phone, a tablet and a desk
 test-site: deps site
