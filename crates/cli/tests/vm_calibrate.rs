@@ -246,7 +246,7 @@ fn recorded() -> MachineCaches {
         tlbs: Tlbs { dtlb: tlb(96), stlb: tlb(2048) },
         penalties: Penalties {
             l2: penalty(997, 29, 74),
-            l3: penalty(29_694, 23, 559),
+            l3: Some(penalty(29_694, 23, 559)),
             memory: penalty(56_551, 2132, 956),
             stlb: penalty(632, 95, 0),
             walk: penalty(4320, 1504, 0),

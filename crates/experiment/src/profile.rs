@@ -242,12 +242,11 @@ mod tests {
 
     #[test]
     fn a_profile_of_arm64_may_have_caches() {
-        let (_, caches) = arch::profiles().next().unwrap().1.split_once("[caches]").unwrap();
         let [server, board] = ["server-arm64", "raspberry-pi-4"]
             .map(|name| arch::profiles().find(|(shipped, _)| *shipped == name).unwrap().1);
-        assert!(profile(server).unwrap().caches.is_some());
-        assert!(profile(board).unwrap().caches.is_none());
-        assert!(profile(&format!("{board}[caches]{caches}")).unwrap().caches.is_some());
+        let third = |text: &str| profile(text).unwrap().caches.unwrap().l3;
+        assert!(third(server).is_some());
+        assert!(third(board).is_none(), "its cores share the second cache");
         assert!(profile(&board.replace("cortex-a72", "cortex-a8")).is_err());
     }
 
@@ -267,6 +266,8 @@ mod tests {
             ("overlap_accesses = 128\n", "", "missing field `overlap_accesses`"),
             ("overlap_accesses = 128", "overlap_accesses = 65536", "expected u16"),
             ("dtlb =", "itlb =", "unknown field `itlb`"),
+            ("l3 = { bytes", "l4 = { bytes", "unknown field `l4`"),
+            ("l3 = { waits = 3450, overlaps = 110, streams = 115 }", "", "no penalty of it"),
         ] {
             assert!(shipped.contains(from), "{from}");
             let error = profile(&shipped.replacen(from, to, 1)).unwrap_err();

@@ -8,13 +8,14 @@ mod sizes;
 use alloc::{format, string::String};
 use core::num::NonZeroU32;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 pub use self::sizes::{CacheSize, LINE_BYTES, TlbSize};
 
-/// Caches of a machine. Each CPU has all but `l3`, which all share.
+/// Caches of a machine. Each CPU has its own, but for the last one, which all share: `l3`, or `l2` where there is no
+/// `l3`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Caches {
     /// A miss overlaps the one before it where at most so many accesses to memory lie between.
     pub overlap_accesses: u16,
@@ -24,8 +25,9 @@ pub struct Caches {
     pub l1i: CacheSize,
     /// The second cache.
     pub l2: CacheSize,
-    /// The last cache, which CPUs share.
-    pub l3: CacheSize,
+    /// The third cache; `None` on a machine whose CPUs share the second one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l3: Option<CacheSize>,
     /// Translations of data's pages of 4 KiB.
     pub dtlb: TlbSize,
     /// The same behind the first ones.
@@ -38,6 +40,35 @@ pub struct Caches {
     /// cache does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
+}
+
+impl Caches {
+    /// Returns the second cache of each CPU, where it is not the one that all share.
+    pub fn second(&self) -> Option<CacheSize> {
+        self.l3.and(Some(self.l2))
+    }
+
+    /// Returns the cache that all CPUs share.
+    pub fn last(&self) -> CacheSize {
+        self.l3.unwrap_or(self.l2)
+    }
+}
+
+impl<'de> Deserialize<'de> for Caches {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let caches = Self::deserialize(deserializer)?;
+        match (caches.l3, caches.penalties.l3) {
+            (Some(_), None) => Err(D::Error::custom("there is an `l3`, and no penalty of it")),
+            (None, Some(_)) => Err(D::Error::custom("there is a penalty of `l3`, and no `l3`")),
+            _ => Ok(caches),
+        }
+    }
+}
+
+impl Serialize for Caches {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
 }
 
 /// Prices of a line that another CPU has written, by where that CPU is. A level that a machine does not
@@ -202,14 +233,22 @@ impl From<Streams> for u32 {
 pub struct Penalties {
     /// A line in the second cache.
     pub l2: Penalty,
-    /// A line in the last cache, or in the caches of another CPU.
-    pub l3: Penalty,
+    /// A line in the third cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l3: Option<Penalty>,
     /// A line in memory.
     pub memory: Penalty,
     /// A translation in the second TLB.
     pub stlb: Penalty,
     /// A translation in the page tables, besides the table's own line.
     pub walk: Penalty,
+}
+
+impl Penalties {
+    /// Returns the penalty of a line in the cache that all CPUs share, or in the caches of another CPU.
+    pub fn last(&self) -> Penalty {
+        self.l3.unwrap_or(self.l2)
+    }
 }
 
 /// What a miss costs in 1/256 ns, beyond a hit of the first cache.
@@ -309,6 +348,32 @@ mod tests {
         }
         refused::<Penalty>(r#"{"waits":-1,"overlaps":0,"streams":0}"#);
         refused::<Penalty>(r#"{"waits":1}"#);
+    }
+
+    #[test]
+    fn the_last_cache_has_a_penalty_and_is_there() {
+        let text = |l3: &str, penalty: &str| {
+            format!(
+                r#"{{"overlap_accesses":8,"l1d":{{"bytes":32768,"ways":2}},"l1i":{{"bytes":49152,"ways":3}},"l2":{{"bytes":1048576,"ways":16}},{l3}"dtlb":{{"entries":32,"ways":32}},"stlb":{{"entries":1024,"ways":4}},"prefetcher":{{"streams":16,"training":2}},"penalties":{{"l2":{{"waits":3,"overlaps":2,"streams":1}},{penalty}"memory":{{"waits":9,"overlaps":2,"streams":1}},"stlb":{{"waits":1,"overlaps":1,"streams":1}},"walk":{{"waits":1,"overlaps":1,"streams":1}}}}}}"#
+            )
+        };
+        let l3 = r#""l3":{"bytes":8388608,"ways":16},"#;
+        let penalty = r#""l3":{"waits":6,"overlaps":2,"streams":1},"#;
+        let read = |text: &str| serde_json::from_str::<Caches>(text).unwrap();
+
+        let three = read(&text(l3, penalty));
+        assert_eq!((three.second(), Some(three.last())), (Some(three.l2), three.l3));
+        assert_eq!(three.penalties.last().waits(), 6);
+        assert_eq!(serde_json::to_string(&three).unwrap(), text(l3, penalty));
+        let two = read(&text("", ""));
+        assert_eq!((two.second(), two.last()), (None, two.l2));
+        assert_eq!(two.penalties.last().waits(), 3);
+        assert_eq!(serde_json::to_string(&two).unwrap(), text("", ""));
+
+        let said = refused::<Caches>(&text(l3, ""));
+        assert!(said.contains("no penalty of it"), "{said}");
+        let said = refused::<Caches>(&text("", penalty));
+        assert!(said.contains("and no `l3`"), "{said}");
     }
 
     #[test]

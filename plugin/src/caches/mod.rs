@@ -61,7 +61,8 @@ pub struct Caches {
 struct Cpu {
     data: Sets<u32>,
     code: Sets<u32>,
-    second: Sets<u32>,
+    /// `None` where the second cache is the one that all CPUs share.
+    second: Option<Sets<u32>>,
     translations: Translations,
     prefetcher: Prefetcher,
     /// The number of the access that missed last.
@@ -79,7 +80,7 @@ impl Cpu {
         Self {
             data: sets(sizes.l1d),
             code: sets(sizes.l1i),
-            second: sets(sizes.l2),
+            second: sizes.second().map(sets),
             translations: Translations::new(sizes, spaces),
             prefetcher: Prefetcher::new(sizes.prefetcher),
             missed: None,
@@ -87,12 +88,34 @@ impl Cpu {
             kept: Kept::new(),
         }
     }
+
+    /// Returns whether one of the caches has a line. The first ones have none that the second lacks.
+    fn has(&self, line: u32) -> bool {
+        match &self.second {
+            Some(second) => second.has(line),
+            None => self.data.has(line) || self.code.has(line),
+        }
+    }
+
+    /// Removes a line from all caches, and returns whether it was there.
+    fn remove(&mut self, line: u32) -> bool {
+        let had = self.has(line);
+        if had {
+            self.data.remove(line);
+            self.code.remove(line);
+            if let Some(second) = &mut self.second {
+                second.remove(line);
+            }
+            self.kept.forget(line.into());
+        }
+        had
+    }
 }
 
 impl Caches {
     /// Makes empty caches; `groups` says which CPUs are near to each other, where there are several.
     pub fn new(sizes: Sizes, groups: Option<Groups>, spaces: Spaces) -> Self {
-        let last = Sets::new(sizes.l3.sets(), sizes.l3.ways());
+        let last = Sets::new(sizes.last().sets(), sizes.last().ways());
         let writers = sizes.transfers.zip(groups);
         let writers = writers.map(|(transfers, groups)| Writers::new(transfers, groups));
         Self { cpus: vec![Cpu::new(&sizes, spaces)], sizes, last, spaces, writers, cpu: 0 }
@@ -158,7 +181,7 @@ impl Caches {
             let of_line = self.beyond(line, moved, taken);
             penalty += match arrives {
                 Some(arrives) => {
-                    let streams = self.sizes.penalties.l3;
+                    let streams = self.sizes.penalties.last();
                     let share =
                         if is_foreseen { (streams.streams(), streams.waits()) } else { (1, 1) };
                     of_line.max(arrives.cost(now_ns(), share))
@@ -166,7 +189,7 @@ impl Caches {
                 None => of_line,
             };
         } else if moved {
-            penalty += taken.of(self.sizes.penalties.l3);
+            penalty += taken.of(self.sizes.penalties.last());
         }
         penalty
     }
@@ -218,13 +241,15 @@ impl Caches {
 
     /// Fetches what the first cache lacks; `is_elsewhere` is whether another CPU had it until now.
     fn beyond(&mut self, line: u32, is_elsewhere: bool, taken: Taken) -> u32 {
-        let evicted = self.cpus[self.cpu].second.touch_or_evict(line);
         let penalties = self.sizes.penalties;
-        let Some(evicted) = evicted else { return taken.of(penalties.l2) };
-        self.evict(evicted);
+        if let Some(second) = &mut self.cpus[self.cpu].second {
+            let evicted = second.touch_or_evict(line);
+            let Some(evicted) = evicted else { return taken.of(penalties.l2) };
+            self.evict(evicted);
+        }
         let is_elsewhere = self.share(line) || is_elsewhere;
         if self.last.touch(line) || is_elsewhere {
-            taken.of(penalties.l3)
+            taken.of(penalties.last())
         } else {
             taken.of(penalties.memory)
         }
@@ -248,14 +273,14 @@ impl Caches {
     /// When a line comes that another CPU has written and still has.
     fn arrives(&self, line: u32) -> Option<writers::Arrives> {
         let (writer, arrives) = self.writers.as_ref()?.arrives(line, self.cpu)?;
-        self.cpus.get(writer)?.second.has(line).then_some(arrives)
+        self.cpus.get(writer)?.has(line).then_some(arrives)
     }
 
     /// No other CPU writes the line from now on without asking. Returns whether one has it.
     fn share(&mut self, line: u32) -> bool {
         let mut has = false;
         for cpu in self.others() {
-            if cpu.second.has(line) {
+            if cpu.has(line) {
                 cpu.kept.share(line.into());
                 has = true;
             }
@@ -265,16 +290,8 @@ impl Caches {
 
     /// No other CPU has the line from now on. Returns whether one had it.
     fn own(&mut self, line: u32) -> bool {
-        let mut had = false;
-        for cpu in self.others() {
-            if cpu.second.remove(line) {
-                cpu.data.remove(line);
-                cpu.code.remove(line);
-                cpu.kept.forget(line.into());
-                had = true;
-            }
-        }
-        had
+        // Each of them loses it.
+        self.others().fold(false, |had, cpu| cpu.remove(line) || had)
     }
 
     fn others(&mut self) -> impl Iterator<Item = &mut Cpu> {
@@ -375,6 +392,43 @@ mod tests {
         // Four further lines of its set in the second cache.
         (3..7).for_each(|page| assert_eq!(caches.access(load(page << 12 | 0x40), never), 1000));
         assert_eq!(caches.access(load(0x40), never), 100);
+    }
+
+    /// Two CPUs with first caches of 128 lines, and a second one of 256 that they share.
+    #[test]
+    fn cpus_may_share_the_second_cache() {
+        let (_, _alone) = empty();
+        let mut sizes = caches();
+        (sizes.l3, sizes.penalties.l3) = (None, None);
+        let mut caches = Caches::new(sizes, None, SPACES);
+        for cpu in [1, 0] {
+            caches.begin(cpu);
+            for page in 0..16 {
+                caches.access(load(page << 12 | 0xfc0), never);
+            }
+        }
+        assert_eq!(caches.access(load(0x40), never), 1000);
+        caches.begin(1);
+        assert_eq!(caches.access(load(0x40), never), 10, "the other CPU has fetched it");
+        assert_eq!(caches.access(store(0x40), never), 2, "it is taken away from there");
+        caches.begin(0);
+        assert!(!READ.has(1));
+        assert_eq!(caches.access(load(0x40), never), 10);
+        // Two further lines of its set take its place in the first cache, and it is in the second.
+        assert_eq!(caches.access(load(0x1040), never), 1000);
+        assert_eq!(caches.access(load(0x2040), never), 1000);
+        assert_eq!(caches.access(load(0x40), never), 10);
+        // Four further lines of its set in the second one.
+        (3..7).for_each(|page| assert_eq!(caches.access(load(page << 12 | 0x40), never), 1000));
+        assert_eq!(caches.access(load(0x40), never), 10, "CPU 1 has it in its first cache");
+        caches.begin(1);
+        caches.access(load(0x1040), never);
+        caches.access(load(0x2040), never);
+        caches.begin(0);
+        for page in 3..9 {
+            caches.access(load(page << 12 | 0x40), never);
+        }
+        assert_eq!(caches.access(load(0x40), never), 1000, "nobody has it any more");
     }
 
     #[test]

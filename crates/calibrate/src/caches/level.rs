@@ -62,7 +62,8 @@ pub struct Level {
 impl MachineCaches {
     /// Returns all levels.
     pub fn levels(&self) -> [Level; 8] {
-        let Caches { l1d, l1i, l2, l3, dtlb, stlb, penalties, .. } = self.of_profile(None);
+        let caches = self.of_profile(None);
+        let Caches { l1d, l1i, l2, dtlb, stlb, penalties, .. } = caches;
         let (told, tlbs) = (self.told, self.tlbs);
         let size = |amount: u64, ways| Some(Size { amount, ways: Some(ways) });
         let cache = |holder, told: Told, held: CacheSize, penalty| Level {
@@ -85,7 +86,7 @@ impl MachineCaches {
             cache(Holder::FirstData, told.l1d, l1d, None),
             cache(Holder::FirstInstructions, told.l1i, l1i, None),
             cache(Holder::Second, told.l2, l2, of(penalties.l2)),
-            cache(Holder::Last, told.l3, l3, of(penalties.l3)),
+            cache(Holder::Last, told.l3, caches.last(), of(penalties.last())),
             other(Holder::Memory, buffer, of(penalties.memory)),
             tlb(Holder::FirstTlb, tlbs.dtlb, dtlb, None),
             tlb(Holder::SecondTlb, tlbs.stlb, stlb, of(penalties.stlb)),

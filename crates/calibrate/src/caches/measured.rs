@@ -97,7 +97,7 @@ impl MachineCaches {
             l1d: size(self.told.l1d),
             l1i: size(self.told.l1i),
             l2: size(self.told.l2),
-            l3: size(self.told.l3),
+            l3: Some(size(self.told.l3)),
             dtlb: self.tlbs.dtlb.size(),
             stlb: self.tlbs.stlb.size(),
             prefetcher: Prefetcher { streams, training },

@@ -102,7 +102,7 @@ impl Plan {
         };
         Penalties {
             l2: penalty(|beyond| beyond.l2_ns),
-            l3: penalty(|beyond| beyond.l3_ns),
+            l3: Some(penalty(|beyond| beyond.l3_ns)),
             memory: penalty(|beyond| beyond.memory_ns),
             stlb: penalty(|beyond| beyond.stlb_ns),
             walk: penalty(|beyond| beyond.walk_ns),
@@ -257,7 +257,7 @@ mod tests {
 
     fn waits_ns(penalties: &Penalties) -> [f64; 5] {
         let Penalties { l2, l3, memory, stlb, walk } = penalties;
-        [l2, l3, memory, stlb, walk].map(|penalty| f64::from(penalty.waits()) / 256.0)
+        [l2, &l3.unwrap(), memory, stlb, walk].map(|penalty| f64::from(penalty.waits()) / 256.0)
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         ));
         assert_eq!(waits_ns(&penalties), [4.0, 40.0, 100.0, 2.5, 8.0]);
         let of = |penalty: Penalty| (penalty.overlaps(), penalty.streams());
-        assert_eq!((of(penalties.l2), of(penalties.l3)), ((64, 64), (512, 256)));
+        assert_eq!((of(penalties.l2), of(penalties.last())), ((64, 64), (512, 256)));
         assert_eq!(of(penalties.memory), (2048, 512));
         assert_eq!((of(penalties.stlb), of(penalties.walk)), ((32, 0), (512, 0)));
     }
@@ -304,7 +304,7 @@ mod tests {
             ],
         ));
         assert_eq!(waits_ns(&penalties), [4.0, 40.0, 100.0, 2.5, 8.0]);
-        assert_eq!((penalties.l3.overlaps(), penalties.memory.overlaps()), (512, 2048));
+        assert_eq!((penalties.last().overlaps(), penalties.memory.overlaps()), (512, 2048));
     }
 
     #[test]

@@ -159,7 +159,7 @@ mod tests {
             tlbs: Tlbs { dtlb, stlb: Tlb { entries: 2048, ways: None } },
             penalties: Penalties {
                 l2: penalty,
-                l3: penalty,
+                l3: Some(penalty),
                 memory: penalty,
                 stlb: penalty,
                 walk: penalty,
