@@ -290,8 +290,11 @@ impl Caches {
 
     /// No other CPU has the line from now on. Returns whether one had it.
     fn own(&mut self, line: u32) -> bool {
-        // Each of them loses it.
-        self.others().fold(false, |had, cpu| cpu.remove(line) || had)
+        let mut had = false;
+        for cpu in self.others() {
+            had |= cpu.remove(line);
+        }
+        had
     }
 
     fn others(&mut self) -> impl Iterator<Item = &mut Cpu> {
