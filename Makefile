@@ -183,16 +183,17 @@ fidelity: build
 	$(PREEMPTLAB) system submit runs/prices-host runs/$(notdir $(SUBMIT)) --out $(SUBMIT)
 else
 fidelity: build
-	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity
+	$(prices-host)
 	sed 's/"debian:6.12"/"host"/' studies/fidelity.toml > runs/fidelity-host.toml
 	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
+	@echo "The rest executes in virtual time: the machine need not be idle any more."
+	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity
 	$(PREEMPTLAB) compare runs/fidelity runs/fidelity-host
 	$(PREEMPTLAB) run studies/prices.toml --out runs/prices
 	sed 's/"amd-epyc"/"instructions"/' studies/prices.toml > runs/prices-instructions.toml
 	$(PREEMPTLAB) run runs/prices-instructions.toml --out runs/prices-instructions
 	sed 's/^cost = .*/&\ncaches = true/' studies/prices.toml > runs/prices-caches.toml
 	$(PREEMPTLAB) run runs/prices-caches.toml --out runs/prices-caches
-	$(prices-host)
 	$(PREEMPTLAB) export runs/prices runs/prices-instructions runs/prices-caches runs/prices-host \
 	    --out runs/prices-tables
 endif

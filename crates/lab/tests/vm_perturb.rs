@@ -361,7 +361,7 @@ macro_rules! workloads {
 workloads! {
     cyclictest_hackbench: "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
     cyclictest: "[workload.idle]\nkind = \"cyclictest\"\nwindow = \"1s\"\n";
-    cyclictest_stress: "[workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"1s\"\n";
+    cyclictest_stress: super::MIXED;
     stress_matrix: "[workload.matrix]\nkind = \"stress-ng\"\nduration = \"1s\"\n";
     stress_cpu: "[workload.cpu]\nkind = \"stress-ng\"\nstressor = \"cpu\"\nduration = \"1s\"\n";
     stress_fork: "[workload.fork]\nkind = \"stress-ng\"\nstressor = \"fork\"\nduration = \"1s\"\n";
@@ -372,114 +372,77 @@ workloads! {
     arithmetic: super::ARITHMETIC;
 }
 
+/// Tests of cells on each number of CPUs, of which each can be run by its name, as `prices::build::on_4_cpus`.
+macro_rules! on_each_number_of_cpus {
+    ($($name:ident: $experiment:expr, $perturbations:expr;)*) => {$(
+        mod $name {
+            use super::*;
+
+            fn on(cpus: &str) {
+                perturb(&$experiment(cpus), $perturbations);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_1_cpu() {
+                on("[1]");
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_2_cpus() {
+                on("[2]");
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_4_cpus() {
+                on("[4]");
+            }
+        }
+    )*};
+}
+
 /// Instructions with prices: the places where QEMU leaves its execution must not change which
 /// prices are paid, and when.
 mod prices {
-    use super::{
-        AT_ONCE, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, SMALL_TRACED, STOPPED, TRACED, perturb,
-        priced,
-    };
+    use super::*;
 
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn on_1_cpu() {
-        on("[1]");
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn on_2_cpus() {
-        on("[2]");
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn on_4_cpus() {
-        on("[4]");
-    }
-
-    /// Not in blocks of one instruction: the cost of a repeated string instruction depends on where
-    /// its block begins.
-    fn on(cpus: &str) {
-        let all = [SMALL, TRACED, SMALL_TRACED, STOPPED, SIGNALLED, AT_ONCE, OTHERWISE];
-        perturb(&priced(cpus, HACKBENCH), &all);
-        let build = "[workload.build]\nkind = \"build\"\nunits = 2\n";
-        perturb(&priced(cpus, build), &[SMALL, AT_ONCE, OTHERWISE]);
+    // Not in blocks of one instruction: the cost of a repeated string instruction depends on where
+    // its block begins.
+    on_each_number_of_cpus! {
+        hackbench: |cpus| priced(cpus, HACKBENCH),
+            &[SMALL, TRACED, SMALL_TRACED, STOPPED, SIGNALLED, AT_ONCE, OTHERWISE];
+        build: |cpus| priced(cpus, BUILD), &[SMALL, AT_ONCE, OTHERWISE];
     }
 }
 
 /// Caches and stolen time: the places where QEMU leaves its execution, and its further records, must not change which
 /// accesses miss, and where time is stolen.
 mod caches {
-    use super::{AT_ONCE, HACKBENCH, OTHERWISE, SMALL, TRACED, cached, perturb};
+    use super::*;
 
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn on_1_cpu() {
-        perturb(&cached("[1]", HACKBENCH), &[SMALL, TRACED, AT_ONCE, OTHERWISE]);
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn on_2_cpus() {
-        perturb(&cached("[2]", HACKBENCH), &[SMALL, TRACED, AT_ONCE, OTHERWISE]);
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn on_4_cpus() {
-        perturb(&cached("[4]", HACKBENCH), &[SMALL, AT_ONCE, OTHERWISE]);
+    on_each_number_of_cpus! {
+        hackbench: |cpus| cached(cpus, HACKBENCH), &[SMALL, TRACED, AT_ONCE, OTHERWISE];
     }
 }
 
 /// Guests of arm64.
 mod arm64 {
-    use super::{
-        AT_ONCE, BUSY, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, SMALL_TRACED, STOPPED, SURROUNDINGS,
-        TRACED, arm64, perturb,
-    };
+    use super::*;
 
-    const ALL: &[super::Perturbation] =
+    const MOST: &[Perturbation] =
         &[SMALL, SMALL_TRACED, TRACED, OTHERWISE, SURROUNDINGS, STOPPED, SIGNALLED, BUSY];
 
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn hackbench() {
-        perturb(&arm64("[1, 2, 4]", HACKBENCH), ALL);
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn hackbench_with_caches() {
-        let text = arm64("[1, 2]", HACKBENCH).replace("[machine]\n", "[machine]\ncaches = true\n");
-        perturb(&text, &[SMALL_TRACED, AT_ONCE, OTHERWISE]);
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn hackbench_at_one_price() {
-        let text = arm64("[1, 2, 4]", HACKBENCH).replace("server-arm64", "instructions");
-        perturb(&text, &[SMALL_TRACED, OTHERWISE]);
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn a_board() {
-        let text = arm64("[4]", HACKBENCH).replace("server-arm64", "raspberry-pi-4");
-        perturb(&text, &[SMALL_TRACED, OTHERWISE]);
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn build() {
-        perturb(&arm64("[1, 2, 4]", "[workload.build]\nkind = \"build\"\nunits = 2\n"), ALL);
-    }
-
-    #[test]
-    #[ignore = "takes long: make perturb"]
-    fn mixed() {
-        let text = "[workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"1s\"\n";
-        perturb(&arm64("[1, 2, 4]", text), ALL);
+    on_each_number_of_cpus! {
+        hackbench: |cpus| arm64(cpus, HACKBENCH), MOST;
+        hackbench_with_caches: |cpus| arm64(cpus, HACKBENCH).replace("[machine]\n", "[machine]\ncaches = true\n"),
+            &[SMALL_TRACED, AT_ONCE, OTHERWISE];
+        hackbench_at_one_price: |cpus| arm64(cpus, HACKBENCH).replace("server-arm64", "instructions"),
+            &[SMALL_TRACED, OTHERWISE];
+        a_board: |cpus| arm64(cpus, HACKBENCH).replace("server-arm64", "raspberry-pi-4"), &[SMALL_TRACED, OTHERWISE];
+        build: |cpus| arm64(cpus, BUILD), MOST;
+        mixed: |cpus| arm64(cpus, MIXED), MOST;
     }
 }
 
@@ -529,6 +492,10 @@ fn arm64(cpus: &str, workloads: &str) -> String {
 /// Its fair probe is ended by a signal, because its window is a part of a second.
 const HACKBENCH: &str =
     "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"250ms\"\n";
+
+const BUILD: &str = "[workload.build]\nkind = \"build\"\nunits = 2\n";
+
+const MIXED: &str = "[workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"1s\"\n";
 
 /// Returns such an experiment whose instructions have prices.
 fn priced(cpus: &str, workloads: &str) -> String {
