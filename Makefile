@@ -185,6 +185,8 @@ else
 fidelity: build
 	$(prices-host)
 	sed 's/"debian:6.12"/"host"/' studies/fidelity.toml > runs/fidelity-host.toml
+	@echo "Until the load average is no more that of the cells before:"
+	sleep 120
 	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
 	@echo "The rest executes in virtual time: the machine need not be idle any more."
 	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use preemptlab_model::{Flavour, KernelRef, is_rt, nearest};
+use preemptlab_model::{Flavour, KernelRef, in_words_of_files, is_rt, nearest};
 
 use crate::example::example;
 
@@ -31,7 +31,7 @@ impl SpecError {
             _ => (error.message(), None),
         };
         Self {
-            message: message.to_owned(),
+            message: in_words_of_files(message),
             help: meant
                 .map(str::to_owned)
                 .or_else(|| suggestion(text, message))

@@ -148,9 +148,12 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// The mistake, in words.
+    /// The mistake and its remedy, in words.
     pub fn check_again(&self) -> Result<(), String> {
-        self.check("").map_err(|error| error.message)
+        self.check("").map_err(|SpecError { message, help, .. }| match help {
+            Some(help) => format!("{message}: {help}"),
+            None => message,
+        })
     }
 
     /// Returns the experiment as its recording holds it, so that an earlier recording can continue:
@@ -246,11 +249,16 @@ fn same_name(name: &Name) -> String {
     format!("two workloads have the name `{name}`")
 }
 
-/// Gives an experiment that names no machine the default one, and refuses one that names it twice. A
-/// recording always says which it has.
+/// Gives an experiment that names no machine the default one, one that names no architecture that of the machines that
+/// it names, and refuses one that names its machine twice. A recording always says which it has.
 fn name_machine(text: &str, experiment: &mut Experiment) -> Result<(), SpecError> {
     let file: toml::Table = text.parse().unwrap_or_default();
     let says = |table: &str, key: &str| file.get(table).is_some_and(|of| of.get(key).is_some());
+    if !says("machine", "arch")
+        && let Some(profile) = experiment.costs().find_map(CostSource::profile)
+    {
+        experiment.machine.arch = profile.arch;
+    }
     if says("machine", "cost") {
         if says("factors", "machine") {
             let message = "the machine is a factor, and [machine] names one, too".to_owned();

@@ -152,11 +152,13 @@ impl MachineSpec {
         {
             let [of, guest] = [*arch, self.arch].map(|arch| arch.platform().debian);
             let message = format!("the profile {name} is of {of}, and the guest is of {guest}");
-            let help =
-                "an instruction of one architecture has no price in another: name another profile";
+            let help = format!(
+                "name another profile, or the architecture: `arch = \"{of}\"` in [machine], `--arch {of}` on \
+                 the command line"
+            );
             // A machine without a profile of its own has that of a server.
             let needle = if text.contains("cost") { "cost" } else { "arch" };
-            return refuse(needle, &message, help);
+            return refuse(needle, &message, &help);
         }
         let profile = prices.profile();
         for (key, is_asked, is_there, part, needs) in [

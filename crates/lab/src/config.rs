@@ -10,7 +10,7 @@ use std::{
 
 use preemptlab_cluster::emit::Line;
 use preemptlab_experiment::SpecError;
-use preemptlab_model::{nearest, plain};
+use preemptlab_model::{in_words_of_files, nearest, plain};
 use preemptlab_provision::{FedoraRepositories, UbuntuArchive};
 use preemptlab_stats::{GivenMargin, Margins};
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -555,7 +555,7 @@ fn of_command_line(
         }
     }
     let values = Values::deserialize(table.clone())
-        .map_err(|error| Error::user(format!("--set: {}", error.message())))?;
+        .map_err(|error| Error::user(format!("--set: {}", in_words_of_files(error.message()))))?;
     let mut layer = Layer { origin: Origin::CommandLine, table, values };
     layer.place(Path::new(""), home);
     // The option of its own has a path that the user's shell has read already.

@@ -92,7 +92,7 @@ pub use settings::{
     DebugfsPath, ParameterName, ParseSettingError, Setting, Settings, SysctlName, Value,
 };
 pub use shard::{ParseShardError, Shard};
-pub use suggest::nearest;
+pub use suggest::{in_words_of_files, nearest};
 pub use symbols::{SymbolValue, Symbols};
 pub use text::ParseTextError;
 pub use topology::{Caches, Sharing, Topology, TopologyError};

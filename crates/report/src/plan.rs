@@ -56,6 +56,9 @@ pub fn plan_table(plan: &PlanDocument<'_>) -> Table {
     }
     table.notes.push(match plan.cells_to_execute {
         0 if plan.kernels_to_build > 0 => "No other cell is to be executed.".to_owned(),
+        0 if plan.configurations.iter().all(|each| each.unavailable.is_some()) => {
+            "No cell can be executed.".to_owned()
+        }
         0 => "Every cell is in the store: the run only has to compare.".to_owned(),
         cells => format!(
             "{} and {} to execute, {} at a time: about {}.",

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use preemptlab_model::nearest;
+use preemptlab_model::{in_words_of_files, nearest};
 
 /// The mistake that makes a text no scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ impl Refusal {
 impl From<toml::de::Error> for Refusal {
     fn from(error: toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
-        Self { span, message: error.message().to_owned(), help: None }
+        Self { span, message: in_words_of_files(error.message()), help: None }
     }
 }
 

@@ -69,6 +69,22 @@ fn an_experiment_that_names_no_machine_has_a_server() {
     assert!(json.contains("\"server-x86\""), "{json}");
 }
 
+#[test]
+fn a_machine_that_is_named_says_the_architecture() {
+    let parse = |keys: &str| Experiment::parse(&format!("{SMALL}{keys}"));
+    let arch = |keys: &str| parse(keys).unwrap().machine.arch;
+    assert_eq!(arch("[machine]\ncost = \"raspberry-pi-4\"\n"), Arch::Arm64);
+    assert_eq!(arch("[machine]\ncost = \"amd-epyc\"\n"), Arch::Amd64);
+    assert_eq!(arch("[machine]\ncost = \"instructions\"\n"), Arch::Amd64);
+    let said = parse("[machine]\narch = \"amd64\"\ncost = \"raspberry-pi-4\"\n").unwrap_err();
+    assert!(said.message.contains("is of arm64, and the guest is of amd64"), "{said}");
+    assert!(said.help.unwrap().contains("--arch arm64"));
+    let machines =
+        SMALL.replace("preempt", "machine = [\"raspberry-pi-4\", \"server-x86\"]\npreempt");
+    let said = Experiment::parse(&machines).unwrap_err();
+    assert!(said.message.contains("server-x86 is of amd64, and the guest is of arm64"), "{said}");
+}
+
 /// A recording without the key was made before there was a choice, and its files are on tmpfs.
 #[test]
 fn files_of_the_load_are_on_ext4_where_a_file_does_not_say() {
