@@ -66,7 +66,7 @@ test-vm: deps
 ## test-report: the HTML report of a real recording in a headless Chromium
 test-report: deps
 	@SUDO="$(SUDO)" tests/install-deps c++:g++ chromium
-	$(CARGO) build --release --locked --workspace --bins --examples
+	$(CARGO) build --profile quick --locked --workspace --bins --examples
 	tests/report-in-browser
 
 ## test-python: the Python package in an environment of its own, its types, and the notebook
@@ -102,8 +102,8 @@ test-cluster: build
 check: deps
 	@SUDO="$(SUDO)" tests/install-deps c++:g++
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
-	$(CARGO) build --release --locked --workspace --bins --examples
+	$(CARGO) clippy --profile quick --locked --workspace --all-targets -- -D warnings
+	$(CARGO) build --profile quick --locked --workspace --bins --examples
 
 ## deny: licences, sources and known security advisories of the dependencies (cargo-deny)
 deny: deps
@@ -208,7 +208,7 @@ site: venv
 ## then execute each cell of studies/quick.toml 20 times
 perturb: deps
 	@SUDO="$(SUDO)" tests/install-deps qemu-x86_64-static:qemu-user-static
-	$(CARGO) test --release --locked -p preemptlab-lab --test vm_perturb -- --ignored --nocapture \
+	$(CARGO) test --profile quick --locked -p preemptlab-lab --test vm_perturb -- --ignored --nocapture \
 	    --test-threads 1
 	$(CARGO) bench --locked -p preemptlab-lab --bench figures
 
@@ -228,7 +228,7 @@ nightly: build reproducible
 	done
 	$(PREEMPTLAB) run runs/quick-census --trace
 	$(PREEMPTLAB) explain runs/quick-census census
-	$(CARGO) test --release --locked -p preemptlab -p preemptlab-lab -p preemptlab-runner \
+	$(CARGO) test --profile quick --locked -p preemptlab -p preemptlab-lab -p preemptlab-runner \
 	    $(NIGHTLY_TESTS:%=--test %) -- --ignored --test-threads 1
 	$(MAKE) perturb
 	$(MAKE) test-cluster

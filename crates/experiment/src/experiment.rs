@@ -254,10 +254,9 @@ fn same_name(name: &Name) -> String {
 fn name_machine(text: &str, experiment: &mut Experiment) -> Result<(), SpecError> {
     let file: toml::Table = text.parse().unwrap_or_default();
     let says = |table: &str, key: &str| file.get(table).is_some_and(|of| of.get(key).is_some());
-    if !says("machine", "arch")
-        && let Some(profile) = experiment.costs().find_map(CostSource::profile)
-    {
-        experiment.machine.arch = profile.arch;
+    if !says("machine", "arch") {
+        let arch = experiment.costs().find_map(CostSource::profile).map(|profile| profile.arch);
+        experiment.machine.arch = arch.unwrap_or_default();
     }
     if says("machine", "cost") {
         if says("factors", "machine") {

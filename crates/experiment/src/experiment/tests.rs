@@ -1,3 +1,5 @@
+use preemptlab_model::Arch;
+
 use super::*;
 
 const SMALL: &str = r#"
