@@ -54,7 +54,14 @@ fn what_was_resolved_is_not_resolved_again() {
     };
     let calls = || fs::read_to_string(&log).unwrap_or_default();
 
-    let asked = ["run -n one.toml", "run -n one.toml --format json", "kernels", "kernels --all"];
+    // Those about one architecture leave the answers about the other alone.
+    let asked = [
+        "run -n one.toml",
+        "run -n one.toml --format json",
+        "kernels",
+        "kernels --all",
+        "kernels --arch arm64",
+    ];
     let ask = |what: &str| run(&what.split(' ').collect::<Vec<_>>());
     run(&["run", "one.toml", "--out", "before"]);
     let before = asked.map(ask);

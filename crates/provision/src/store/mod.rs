@@ -120,11 +120,6 @@ impl Store {
         self.root.join("packages")
     }
 
-    /// Returns the folder of apt's earlier answers.
-    pub(crate) fn answers(&self) -> PathBuf {
-        self.root.join("answers")
-    }
-
     /// Returns the path of a package's file.
     pub fn package(&self, sha256: Digest) -> PathBuf {
         self.packages().join(format!("{sha256}.deb"))

@@ -13,7 +13,7 @@ use super::{
     run::{Output, Root},
 };
 use crate::{
-    Store, StoreError,
+    StoreError,
     store::{kept, seen},
 };
 
@@ -31,17 +31,16 @@ const READ: [&str; 7] = [
     "status",
 ];
 
-/// The answers of apt about one state of its private root, kept in the store.
+/// The answers of apt about one state of its private root, kept in it.
 pub(super) struct Answers<'a> {
-    store: &'a Store,
     root: Root<'a>,
     folder: OnceCell<PathBuf>,
 }
 
 impl<'a> Answers<'a> {
     /// Creates the answers of a private root, whose lists are ready and locked.
-    pub(super) fn new(store: &'a Store, root: Root<'a>) -> Self {
-        Self { store, root, folder: OnceCell::new() }
+    pub(super) fn new(root: Root<'a>) -> Self {
+        Self { root, folder: OnceCell::new() }
     }
 
     /// Runs a program of apt that only answers, unless it has answered the same before.
@@ -85,7 +84,7 @@ impl<'a> Answers<'a> {
         let read = READ.iter().map(|name| self.root.path.join(name));
         let read: Vec<_> = read.chain(self.root.programs.files()).collect();
         let state = Digest::of_json(&(FORMAT, seen::digest(&read)?));
-        Ok(self.folder.get_or_init(|| self.store.answers().join(state.to_string())))
+        Ok(self.folder.get_or_init(|| self.root.path.join("answers").join(state.to_string())))
     }
 }
 

@@ -67,7 +67,7 @@ impl<'a> Apt<'a> {
         on_event: &'a dyn Fn(Event),
     ) -> Self {
         let root = Root { path, lock, programs: &lists.programs };
-        let answers = Answers::new(store, root);
+        let answers = Answers::new(root);
         Self { store, root, answers, lists, of, guest, options, on_event }
     }
 

@@ -343,8 +343,11 @@ fn what_was_answered_is_not_asked_again() {
     assert_eq!(ask(), (first.clone(), false));
 
     // Any damaged answer is asked for again, alone.
-    let states =
-        || fs::read_dir(fixture.store.answers()).unwrap().map(|entry| entry.unwrap().path());
+    let states = || {
+        fs::read_dir(fixture.store.apt(HOST).join("answers"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+    };
     assert_eq!(states().count(), 1);
     let mut damaged = 0;
     for answer in fs::read_dir(states().next().unwrap()).unwrap() {
