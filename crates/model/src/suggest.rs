@@ -16,7 +16,11 @@ pub fn in_words_of_files(message: &str) -> String {
     let (first, rest) = expected.split_once(' ').unwrap_or((expected, ""));
     let (word, rest) = match (first, rest) {
         ("struct", named) => ("a table", named.split_once(' ').map_or("", |(_, rest)| rest)),
-        ("u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64", rest) => ("a whole number", rest),
+        ("u8", rest) => ("a whole number from 0 to 255", rest),
+        ("u16", rest) => ("a whole number from 0 to 65535", rest),
+        ("u32", rest) => ("a whole number from 0 to 4294967295", rest),
+        ("u64" | "usize", rest) => ("a whole number of at least 0", rest),
+        ("i32" | "i64", rest) => ("a whole number", rest),
         ("f32" | "f64", rest) => ("a number", rest),
         ("a", "map") => ("a table", ""),
         ("a", "sequence") => ("an array", ""),
@@ -49,7 +53,8 @@ mod tests {
         for (expected, word) in [
             ("struct Keys", "a table"),
             ("struct Keys in it", "a table in it"),
-            ("u32", "a whole number"),
+            ("u8", "a whole number from 0 to 255"),
+            ("u64", "a whole number of at least 0"),
             ("f64", "a number"),
             ("a sequence", "an array"),
             ("a map", "a table"),
