@@ -12,7 +12,7 @@ use crate::common::{Desk, Finished, tree};
 use preemptlab_testkit::recorded::{Cell, record, record_kernels};
 
 /// The most that a refusal may take: bytes of addresses in KiB, and seconds.
-const LIMITS: &str = "ulimit -v 500000; exec timeout 10 \"$@\"";
+const LIMITS: &str = "ulimit -v 500000; ulimit -t 60; exec timeout 300 \"$@\"";
 
 const EXPERIMENT: &str = "format = 1\nname = \"mine\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
     preempt = [\"full\"]\n[workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";

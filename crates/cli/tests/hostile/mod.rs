@@ -18,15 +18,15 @@ use serde_json::{Value, json};
 
 use crate::common::{Desk, Finished};
 
-/// Runs a command at a desk with canaries in its `PATH`, within 500 MB of memory of its own and 10 s of
-/// CPU time, and returns its output and the canaries that sang. One that waits without end is killed:
-/// then it has no exit code.
+/// Runs a command at a desk with canaries in its `PATH`, within 500 MB of memory of its own and 60 s of
+/// CPU time, a quarter of which an unoptimised one needs, and returns its output and the canaries that
+/// sang. One that waits without end is killed: then it has no exit code.
 pub fn bounded(desk: &Desk, arguments: &[&str]) -> (Finished, String) {
     let whole = desk.command(arguments);
     let (canaries, marker) = canaries(desk);
     // Memory in KiB, and CPU time in seconds (ulimit of POSIX's sh). Of the user's own programs none is
     // found by a name without a path.
-    let script = "ulimit -d 500000; ulimit -t 10; exec /usr/bin/timeout -s KILL 300 \"$@\"";
+    let script = "ulimit -d 500000; ulimit -t 60; exec /usr/bin/timeout -s KILL 300 \"$@\"";
     let output = Command::new("/bin/sh")
         .args(["-c", script, "sh"])
         .arg(whole.get_program())
