@@ -170,7 +170,7 @@ scenarios: build
 	    --preempt full,lazy,rt,rt-lazy --format table --format svg=docs/scenarios
 
 ## fidelity: the same cells in virtual time, without prices, with them, with caches, and on this machine;
-## leave the machine idle; needs root. SUBMIT=FILE.toml instead writes what this machine does into that one file
+## leave the machine idle until it says so; needs root. SUBMIT=FILE.toml instead writes what this machine does into that one file
 define prices-host
 	mkdir -p runs
 	sed 's/"debian:6.12"/"host"/; s/^count = 1/count = 5/' studies/prices.toml > runs/prices-host.toml
@@ -185,8 +185,8 @@ else
 fidelity: build
 	$(prices-host)
 	sed 's/"debian:6.12"/"host"/' studies/fidelity.toml > runs/fidelity-host.toml
-	@echo "Until the load average is no more that of the cells before:"
-	sleep 120
+	@echo "Waiting two minutes: the cells before are still in the load average."
+	@sleep 120
 	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
 	@echo "The rest executes in virtual time: the machine need not be idle any more."
 	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity

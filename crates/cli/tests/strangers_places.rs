@@ -11,8 +11,8 @@ use std::{
 use crate::common::{Desk, Finished, tree};
 use preemptlab_testkit::recorded::{Cell, record, record_kernels};
 
-/// The most that a refusal may take: bytes of addresses in KiB, and seconds.
-const LIMITS: &str = "ulimit -v 500000; ulimit -t 60; exec timeout 300 \"$@\"";
+/// The most that a refusal may take: addresses in KiB, seconds of CPU time, and seconds, for one that waits without end.
+const LIMITS: &str = "ulimit -v 500000; ulimit -t 10; exec timeout 300 \"$@\"";
 
 const EXPERIMENT: &str = "format = 1\nname = \"mine\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
     preempt = [\"full\"]\n[workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";

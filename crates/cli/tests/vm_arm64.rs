@@ -259,6 +259,9 @@ fn what_guests_of_arm64_lack_is_said() {
     let with = |more: &[&'static str]| [&run[..], more].concat();
     refused(&with(&["--backend", "kvm"]), "and these are of arm64: leave --backend out");
     refused(&with(&["--machine", "server-x86"]), "is of amd64, and the guest is of arm64");
+    let plan = with(&["--preempt", "full", "--dry-run"]);
+    let plan = Finished::new(desk.lasting_command(&plan).output().unwrap());
+    assert!(plan.stdout.contains("No cell can be executed."), "{plan:?}");
     // The image of a kernel for the other architecture.
     desk.write("vmlinuz", "");
     let mut image = vec![0; 0x240];

@@ -47,6 +47,7 @@ mod text;
 mod topology;
 mod units;
 mod version;
+mod wording;
 
 pub use arch::{Arch, ParseArchError, Platform};
 pub use backend::{BackendKind, ParseBackendError};
@@ -92,12 +93,13 @@ pub use settings::{
     DebugfsPath, ParameterName, ParseSettingError, Setting, Settings, SysctlName, Value,
 };
 pub use shard::{ParseShardError, Shard};
-pub use suggest::{in_words_of_files, nearest};
+pub use suggest::nearest;
 pub use symbols::{SymbolValue, Symbols};
 pub use text::ParseTextError;
 pub use topology::{Caches, Sharing, Topology, TopologyError};
 pub use units::{HOST_UNITS, ParseTimeError, VIRTUAL_UNITS, VirtualDuration, parse_ns, unit_ns};
 pub use version::{kernel_order, series};
+pub use wording::in_words_of_files;
 
 /// The version of everything in a recording. A reader refuses a newer one.
 pub const RECORDING_FORMAT: u32 = 3;
