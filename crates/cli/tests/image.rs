@@ -13,10 +13,10 @@ use serde_json::Value;
 /// Builds the image into a folder, as on some day, and returns the archive.
 fn build(folder: &Path) -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_preemptlab"));
-    let target = program.ancestors().nth(2).unwrap();
+    let target = program.parent().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/build-image");
     let output = Command::new(script)
-        .args([target, folder])
+        .args([target, folder, program])
         .env("SOURCE_DATE_EPOCH", "1750000000")
         .output()
         .unwrap();
