@@ -43,7 +43,7 @@ fn traces_of_arm64_name_causes_and_the_worst_instant_can_be_executed() {
         "traced.toml",
         "format = 1\nname = \"traced\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"voluntary\"]\n\
          [machine]\narch = \"arm64\"\n[replicates]\ncount = 1\n\
-         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"250ms\"\n",
+         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"100ms\"\n",
     );
     let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
     run(&["run", "traced.toml", "--trace", "--out", "traced"]).succeeds();

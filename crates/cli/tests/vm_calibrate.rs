@@ -241,7 +241,7 @@ fn recorded() -> MachineCaches {
     let tlb = |entries| Tlb { entries, ways: None };
     let penalty = |waits, overlaps, streams| Penalty::new(waits, overlaps, streams).unwrap();
     MachineCaches {
-        told: ToldCaches { cpu: 0, l1d, l1i, l2, l3 },
+        told: ToldCaches { cpu: 0, l1d, l1i, l2, l3: Some(l3) },
         alike: true,
         tlbs: Tlbs { dtlb: tlb(96), stlb: tlb(2048) },
         penalties: Penalties {

@@ -14,7 +14,7 @@ use std::{
 
 use crate::common::{self, Desk, Finished, median, tree};
 
-/// Two kernels, one of which lacks a mode; cells of a quarter of a virtual second.
+/// Two kernels, one of which lacks a mode; cells of a tenth of a virtual second.
 const SMALL: &str = r#"format = 1
 name = "small"
 
@@ -30,7 +30,7 @@ cost = "instructions"
 
 [workload.processes]
 kind = "cyclictest-hackbench"
-window = "250ms"
+window = "100ms"
 "#;
 
 fn run(desk: &Desk, arguments: &[&str]) -> Finished {
@@ -153,7 +153,8 @@ fn a_guest_without_memory_is_a_failed_cell() {
     let desk = Desk::new();
     let text = SMALL
         .replace("debian:6.12\", \"", "")
-        .replace("window = \"250ms\"", "window = \"1s\"\ngroups = 60")
+        .replace("\"none\", ", "")
+        .replace("window = \"100ms\"", "window = \"1s\"\ngroups = 60")
         .replace("count = 2", "count = 1")
         .replace("[machine]", "[machine]\nmemory_mib = 160");
     desk.write("tight.toml", &text);
@@ -253,7 +254,7 @@ cost = "instructions"
 
 [workload.processes]
 kind = "cyclictest-hackbench"
-window = "250ms"
+window = "100ms"
 "#;
 
 #[test]
@@ -262,7 +263,7 @@ fn an_experiment_is_executed_on_two_machines() {
     let short = SMALL
         .replace(", \"debian:7.2\"", "")
         .replace("count = 2", "count = 1")
-        .replace("window = \"250ms\"", "window = \"50ms\"");
+        .replace("window = \"100ms\"", "window = \"50ms\"");
     desk.write("small.toml", &short);
     let arguments = ["run", "small.toml", "--out", "a", "--machine", "server-x86", "--machine"];
     let arguments = [&arguments[..], &["desktop-x86"]].concat();

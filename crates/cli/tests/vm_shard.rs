@@ -19,7 +19,7 @@ cost = "instructions"
 
 [workload.processes]
 kind = "cyclictest-hackbench"
-window = "250ms"
+window = "100ms"
 "#;
 
 /// Returns a command of a worker: without the user's store and, where the machine allows it, without a

@@ -14,8 +14,8 @@ pub enum Holder {
     FirstInstructions,
     /// The second cache.
     Second,
-    /// The last cache.
-    Last,
+    /// The third cache.
+    Third,
     /// Memory.
     Memory,
     /// The first TLB.
@@ -60,10 +60,10 @@ pub struct Level {
 }
 
 impl MachineCaches {
-    /// Returns all levels.
-    pub fn levels(&self) -> [Level; 8] {
+    /// Returns all levels that there are.
+    pub fn levels(&self) -> Vec<Level> {
         let caches = self.of_profile(None);
-        let Caches { l1d, l1i, l2, dtlb, stlb, penalties, .. } = caches;
+        let Caches { l1d, l1i, l2, l3, dtlb, stlb, penalties, .. } = caches;
         let (told, tlbs) = (self.told, self.tlbs);
         let size = |amount: u64, ways| Some(Size { amount, ways: Some(ways) });
         let cache = |holder, told: Told, held: CacheSize, penalty| Level {
@@ -82,16 +82,21 @@ impl MachineCaches {
         let other =
             |holder, found, penalty| Level { holder, found, held: None, beyond_ns: penalty };
         let of = |penalty| Some(BeyondNs::of(penalty));
-        [
+        let third = told.l3.zip(l3).zip(penalties.l3);
+        let third =
+            third.map(|((told, held), penalty)| cache(Holder::Third, told, held, of(penalty)));
+        let nearer = [
             cache(Holder::FirstData, told.l1d, l1d, None),
             cache(Holder::FirstInstructions, told.l1i, l1i, None),
             cache(Holder::Second, told.l2, l2, of(penalties.l2)),
-            cache(Holder::Last, told.l3, caches.last(), of(penalties.last())),
+        ];
+        let farther = [
             other(Holder::Memory, buffer, of(penalties.memory)),
             tlb(Holder::FirstTlb, tlbs.dtlb, dtlb, None),
             tlb(Holder::SecondTlb, tlbs.stlb, stlb, of(penalties.stlb)),
             other(Holder::PageTable, None, of(penalties.walk)),
-        ]
+        ];
+        nearer.into_iter().chain(third).chain(farther).collect()
     }
 }
 

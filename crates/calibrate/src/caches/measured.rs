@@ -75,7 +75,7 @@ impl MachineCaches {
             told,
             alike,
             tlbs,
-            penalties: plan.penalties(&times),
+            penalties: plan.penalties(&times)?,
             memory_bytes: plan.memory_bytes(),
             huge_bytes: times.huge_bytes(),
         })
@@ -83,7 +83,7 @@ impl MachineCaches {
 
     /// Returns whether the buffer in memory could be in the last cache.
     pub fn memory_fits_last(&self) -> bool {
-        self.memory_bytes <= self.told.l3.bytes
+        self.memory_bytes <= self.told.last().bytes
     }
 
     /// Returns the caches as a profile holds them, with the price of a line that moves between CPUs where there is
@@ -97,7 +97,7 @@ impl MachineCaches {
             l1d: size(self.told.l1d),
             l1i: size(self.told.l1i),
             l2: size(self.told.l2),
-            l3: Some(size(self.told.l3)),
+            l3: self.told.l3.map(size),
             dtlb: self.tlbs.dtlb.size(),
             stlb: self.tlbs.stlb.size(),
             prefetcher: Prefetcher { streams, training },

@@ -15,6 +15,9 @@ const PAGE_BYTES: u64 = 4096;
 /// The most memory of a buffer.
 const MEMORY_BYTES_MAX: u64 = 1 << 30;
 
+/// A buffer of several times the second cache is in another one if its loads take less than this share of those from memory.
+const HIDDEN_SHARE: f64 = 0.5;
+
 /// A buffer has at most so large a part of the memory that is available.
 const MEMORY_PART: u64 = 4;
 
@@ -25,7 +28,7 @@ pub struct Plan {
     l1: u64,
     /// Of which the second one does, and not the first.
     l2: u64,
-    /// Of which the last one does, and not the second.
+    /// Of which the third one does, and not the second; without a third, none does.
     l3: u64,
     /// As large as may be.
     memory: u64,
@@ -36,6 +39,8 @@ pub struct Plan {
     /// Pages whose translations neither holds.
     far: u64,
     tlbs: Tlbs,
+    /// Whether there is a third cache.
+    has_l3: bool,
 }
 
 impl Plan {
@@ -45,12 +50,12 @@ impl Plan {
     ///
     /// [`NoCaches`] where no buffer lies between two of the sizes, or memory is too small.
     pub fn of(told: &ToldCaches, tlbs: Tlbs, available_bytes: u64) -> Result<Self, NoCaches> {
-        let (l1d, l2, l3) = (told.l1d.bytes, told.l2.bytes, told.l3.bytes);
+        let (l1d, l2) = (told.l1d.bytes, told.l2.bytes);
         let (dtlb, stlb) = (u64::from(tlbs.dtlb.entries), u64::from(tlbs.stlb.entries));
         // Where a processor has translations of 4 KiB alone, its first TLB holds those of such a buffer.
         let second = floor(l2 / 2).min(floor(dtlb * PAGE_BYTES)).max(ceil(2 * l1d));
         // A virtual machine may not have the whole last cache that it tells, so the buffer is small beside it.
-        let last = floor((8 * l2).min(l3 / 4 * 3));
+        let last = floor((8 * l2).min(told.l3.map_or(u64::MAX, |l3| l3.bytes / 4 * 3)));
         let memory = floor(MEMORY_BYTES_MAX.min(available_bytes / MEMORY_PART));
         let near = floor((stlb / 2).min(l1d / LINE_BYTES / 2)).max(ceil(dtlb + 1));
         // The pages of the buffer in the last cache, if they are so many, have the translations of that buffer.
@@ -58,7 +63,7 @@ impl Plan {
             floor((4 * stlb).min(l2 / LINE_BYTES / 2).min(last / PAGE_BYTES)).max(ceil(2 * stlb));
         for (is_between, nearer, farther) in [
             (second < l2, "first cache", "second one"),
-            (last > l2, "second cache", "last one"),
+            (last > l2, "second cache", "third one"),
             (near < stlb, "first TLB", "second one"),
         ] {
             if !is_between {
@@ -69,7 +74,17 @@ impl Plan {
             return Err(NoCaches::Memory { available_bytes });
         }
         let [l1, l2, l3, memory] = [floor(l1d / 2), second, last, memory].map(|it| it / LINE_BYTES);
-        Ok(Self { l1, l2, l3, memory, few: floor(dtlb / 2), near, far, tlbs })
+        Ok(Self {
+            l1,
+            l2,
+            l3,
+            memory,
+            few: floor(dtlb / 2),
+            near,
+            far,
+            tlbs,
+            has_l3: told.l3.is_some(),
+        })
     }
 
     /// Returns the buffers, in the order in which they are measured.
@@ -88,11 +103,18 @@ impl Plan {
 
     /// Returns the penalties that follow from the times of its buffers.
     ///
+    /// # Errors
+    ///
+    /// [`NoCaches::Hidden`]: there is a third cache, and the kernel tells none.
+    ///
     /// # Panics
     ///
     /// When they are times of other buffers.
-    pub fn penalties(&self, times: &LoadTimes) -> Penalties {
+    pub fn penalties(&self, times: &LoadTimes) -> Result<Penalties, NoCaches> {
         let waits = self.beyond(times, Reached::Chained);
+        if !self.has_l3 && waits.l3_ns < HIDDEN_SHARE * waits.memory_ns {
+            return Err(NoCaches::Hidden { bytes: self.l3 * LINE_BYTES });
+        }
         let overlaps = self.beyond(times, Reached::Independent);
         let streams = self.beyond(times, Reached::InSequence);
         let penalty = |of: fn(&Beyond) -> f64| {
@@ -100,13 +122,13 @@ impl Plan {
             let penalty = Penalty::new(waits, overlaps.min(waits), streams.min(waits));
             penalty.expect("it is within the bounds of a penalty")
         };
-        Penalties {
+        Ok(Penalties {
             l2: penalty(|beyond| beyond.l2_ns),
-            l3: Some(penalty(|beyond| beyond.l3_ns)),
+            l3: self.has_l3.then(|| penalty(|beyond| beyond.l3_ns)),
             memory: penalty(|beyond| beyond.memory_ns),
             stlb: penalty(|beyond| beyond.stlb_ns),
             walk: penalty(|beyond| beyond.walk_ns),
-        }
+        })
     }
 
     /// Returns what loads take beyond those that hit the first cache.
@@ -187,7 +209,7 @@ mod tests {
 
     fn told(kib: [u64; 3]) -> ToldCaches {
         let [l1d, l2, l3] = kib.map(|kib| Told { bytes: kib << 10, ways: 8 });
-        ToldCaches { cpu: 0, l1d, l1i: l1d, l2, l3 }
+        ToldCaches { cpu: 0, l1d, l1i: l1d, l2, l3: Some(l3) }
     }
 
     fn tlbs(dtlb: u32, stlb: u32) -> Tlbs {
@@ -242,6 +264,30 @@ mod tests {
         assert!(said([32, 2048, 8192], tlbs(64, 64)).contains("first TLB is too large beside"));
     }
 
+    /// A Raspberry Pi 4.
+    fn pi() -> Plan {
+        let told = ToldCaches { l3: None, ..told([32, 1024, 0]) };
+        Plan::of(&told, tlbs(32, 1024), 1 << 31).unwrap()
+    }
+
+    #[test]
+    fn a_machine_without_a_third_cache_has_the_same_buffers() {
+        let plan = pi();
+        let bytes = [plan.l1, plan.l2, plan.l3, plan.memory].map(|lines| lines * LINE_BYTES);
+        assert_eq!(bytes, [16 << 10, 128 << 10, 8 << 20, 512 << 20]);
+        let ns = |last_ns: f64| {
+            let mut ns = [[2.0; 3]; 9];
+            (ns[1], ns[2], ns[3]) = ([14.0; 3], [last_ns; 3], [130.0; 3]);
+            ns
+        };
+        let penalties = plan.penalties(&times(&plan, ns(120.0))).unwrap();
+        assert_eq!((penalties.l3, penalties.last()), (None, penalties.l2));
+        assert_eq!(penalties.memory.waits(), 128 * 256);
+        // A hypervisor may hide what the processor has.
+        let refused = plan.penalties(&times(&plan, ns(30.0))).unwrap_err().to_string();
+        assert!(refused.contains("a cache that holds 8 MiB"), "{refused}");
+    }
+
     /// Makes up the program's output: of each buffer in the order of a plan the times of a load, in ns.
     fn times(plan: &Plan, loads_ns: [[f64; 3]; 9]) -> LoadTimes {
         let mut text = "huge 0 0\n".to_owned();
@@ -278,6 +324,7 @@ mod tests {
                 [18.0, 3.0, 9.0],
             ],
         ));
+        let penalties = penalties.unwrap();
         assert_eq!(waits_ns(&penalties), [4.0, 40.0, 100.0, 2.5, 8.0]);
         let of = |penalty: Penalty| (penalty.overlaps(), penalty.streams());
         assert_eq!((of(penalties.l2), of(penalties.last())), ((64, 64), (512, 256)));
@@ -303,6 +350,7 @@ mod tests {
                 [18.0, 3.0, 9.0],
             ],
         ));
+        let penalties = penalties.unwrap();
         assert_eq!(waits_ns(&penalties), [4.0, 40.0, 100.0, 2.5, 8.0]);
         assert_eq!((penalties.last().overlaps(), penalties.memory.overlaps()), (512, 2048));
     }
@@ -313,7 +361,7 @@ mod tests {
         let mut ns = [[50.0, 900.0, 900.0]; 9];
         // The first cache is the slowest, and memory takes a second.
         (ns[0], ns[3]) = ([100.0, 1.0, 1.0], [1e5, 1e5, 1e5]);
-        let penalties = plan.penalties(&times(&plan, ns));
+        let penalties = plan.penalties(&times(&plan, ns)).unwrap();
         assert_eq!(waits_ns(&penalties)[0], 0.0);
         assert_eq!((penalties.l2.overlaps(), penalties.l2.streams()), (0, 0));
         assert_eq!(penalties.memory.waits(), Penalty::MAX);

@@ -14,6 +14,14 @@ pub enum NoCaches {
         /// The cache whose size is missing.
         cache: &'static str,
     },
+    /// Loads show a cache that the kernel does not tell.
+    #[error(
+        "the kernel tells no third cache, and the times of loads show a cache that holds {} MiB", bytes >> 20
+    )]
+    Hidden {
+        /// What it holds at least.
+        bytes: u64,
+    },
     /// The model has lines of another length.
     #[error("CPU {cpu} has lines of {line_bytes} bytes, and a profile describes lines of 64")]
     Lines {

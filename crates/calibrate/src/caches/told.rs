@@ -30,8 +30,8 @@ pub struct ToldCaches {
     pub l1i: Told,
     /// The second one.
     pub l2: Told,
-    /// The last one.
-    pub l3: Told,
+    /// The third one, where there is one.
+    pub l3: Option<Told>,
 }
 
 impl ToldCaches {
@@ -39,7 +39,7 @@ impl ToldCaches {
     ///
     /// # Errors
     ///
-    /// [`NoCaches`] where a cache is not told, or its lines are others than those of a profile.
+    /// [`NoCaches`] where the sizes of a cache are not told, or its lines are others than those of a profile.
     pub fn read(root: &Path, cpu: usize) -> Result<Self, NoCaches> {
         let of = |what, level, kind| {
             find(root, cpu, level, kind)?.ok_or(NoCaches::NotTold { cpu, cache: what })
@@ -49,8 +49,16 @@ impl ToldCaches {
             l1d: of("first cache of data", 1, "Data")?,
             l1i: of("first cache of instructions", 1, "Instruction")?,
             l2: of("second cache", 2, "Unified")?,
-            l3: of("last cache (level 3)", 3, "Unified")?,
+            l3: match is_told(root, cpu, 3) {
+                true => Some(of("third cache", 3, "Unified")?),
+                false => None,
+            },
         })
+    }
+
+    /// Returns the cache that is the nearest to memory.
+    pub fn last(&self) -> Told {
+        self.l3.unwrap_or(self.l2)
     }
 
     /// Returns whether another CPU has caches of the same sizes.
@@ -61,15 +69,25 @@ impl ToldCaches {
 
 /// Returns whether two CPUs share the last cache; `None` where the kernel does not tell.
 pub fn shares_last(root: &Path, cpu: usize, other: usize) -> Option<bool> {
-    let shared = folder(root, cpu, 3, "Unified")?.join("shared_cpu_list");
+    let last = if is_told(root, cpu, 3) { 3 } else { 2 };
+    let shared = folder(root, cpu, last, "Unified")?.join("shared_cpu_list");
     sysfs::list(&shared).map(|sharing| sharing.contains(&other))
+}
+
+/// Returns the folders of a CPU's caches.
+fn folders(root: &Path, cpu: usize) -> impl Iterator<Item = PathBuf> + use<> {
+    let caches = sysfs::cpu(root, cpu).join("cache");
+    (0..INDEXES_MAX).map(move |index| caches.join(format!("index{index}")))
+}
+
+/// Returns whether the kernel tells anything of a cache of a level.
+fn is_told(root: &Path, cpu: usize, level: u32) -> bool {
+    folders(root, cpu).any(|folder| sysfs::number(&folder.join("level")) == Some(level))
 }
 
 /// Returns the folder of the cache of a level and a kind.
 fn folder(root: &Path, cpu: usize, level: u32, kind: &str) -> Option<PathBuf> {
-    let caches = sysfs::cpu(root, cpu).join("cache");
-    let mut folders = (0..INDEXES_MAX).map(|index| caches.join(format!("index{index}")));
-    folders.find(|folder| {
+    folders(root, cpu).find(|folder| {
         sysfs::number(&folder.join("level")) == Some(level)
             && sysfs::text(&folder.join("type")).as_deref() == Some(kind)
     })
@@ -133,7 +151,8 @@ mod tests {
         write(root.path(), 0, &XEON);
         let told = ToldCaches::read(root.path(), 0).unwrap();
         assert_eq!(told.l1d, Told { bytes: 48 << 10, ways: 12 });
-        assert_eq!(told.l3, Told { bytes: 300 << 20, ways: 20 });
+        assert_eq!(told.l3, Some(Told { bytes: 300 << 20, ways: 20 }));
+        assert_eq!(told.last(), Told { bytes: 300 << 20, ways: 20 });
         // Another CPU of the machine, as of a hybrid one.
         write(root.path(), 1, &XEON);
         assert!(told.are_those_of(root.path(), 1));
@@ -143,11 +162,35 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_may_have_two_levels() {
+        let root = tempfile::tempdir().unwrap();
+        // A Raspberry Pi 4.
+        let pi = [
+            ("1", "Data", "32K", "2"),
+            ("1", "Instruction", "48K", "3"),
+            ("2", "Unified", "1024K", "16"),
+        ];
+        write(root.path(), 0, &pi);
+        let told = ToldCaches::read(root.path(), 0).unwrap();
+        assert_eq!((told.l3, told.last()), (None, Told { bytes: 1 << 20, ways: 16 }));
+        assert_eq!(shares_last(root.path(), 0, 3), None);
+        let shared = sysfs::cpu(root.path(), 0).join("cache/index2/shared_cpu_list");
+        fs::write(shared, "0-3\n").unwrap();
+        let shares = |other| shares_last(root.path(), 0, other);
+        assert_eq!((shares(3), shares(4)), (Some(true), Some(false)));
+        // A level that is told in part is not one that is missing.
+        for third in [("3", "Data", "4096K", "16"), ("3", "Unified", "", "16")] {
+            write(root.path(), 0, &[&pi[..], &[third]].concat());
+            assert!(said(root.path()).contains("does not tell the third cache of CPU 0"));
+        }
+    }
+
+    #[test]
     fn a_cache_that_is_not_told_is_named() {
         let root = tempfile::tempdir().unwrap();
         assert!(said(root.path()).contains("does not tell the first cache of data of CPU 0"));
-        write(root.path(), 0, &XEON[..3]);
-        assert!(said(root.path()).contains("does not tell the last cache (level 3) of CPU 0"));
+        write(root.path(), 0, &XEON[..2]);
+        assert!(said(root.path()).contains("does not tell the second cache of CPU 0"));
         let sizes = root.path().join("sys/devices/system/cpu/cpu0/cache/index2");
         for (file, nonsense) in [
             ("size", ""),

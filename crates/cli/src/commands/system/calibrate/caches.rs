@@ -66,7 +66,7 @@ fn words(holder: Holder) -> (&'static str, fn(u64) -> String) {
         Holder::FirstData => ("data in the first cache", bytes),
         Holder::FirstInstructions => ("instructions there", bytes),
         Holder::Second => ("the second cache", bytes),
-        Holder::Last => ("the last cache", bytes),
+        Holder::Third => ("the third cache", bytes),
         Holder::Memory => ("memory", bytes),
         Holder::FirstTlb => ("the first TLB", pages),
         Holder::SecondTlb => ("the second TLB", pages),
@@ -108,7 +108,7 @@ fn notes(table: &mut Table, found: &MachineCaches, moved: &Result<Moved, NoTrans
             bytes(asked)
         ));
     }
-    let part = found.told.l3.bytes as f64 / found.memory_bytes as f64;
+    let part = found.told.last().bytes as f64 / found.memory_bytes as f64;
     if found.memory_fits_last() {
         table.notes.push(
             "the buffer in memory is no larger than the last cache: unless other tenants have most of that, this \
@@ -154,7 +154,7 @@ mod tests {
         let penalty = Penalty::new(512, 128, 64).unwrap();
         let dtlb = Tlb { entries: 72, ways: Some(72) };
         MachineCaches {
-            told: ToldCaches { cpu: 3, l1d, l1i, l2, l3 },
+            told: ToldCaches { cpu: 3, l1d, l1i, l2, l3: Some(l3) },
             alike: true,
             tlbs: Tlbs { dtlb, stlb: Tlb { entries: 2048, ways: None } },
             penalties: Penalties {
@@ -182,7 +182,7 @@ mod tests {
         let text = printed(Ok(xeon()), moved);
         for said in [
             "the second cache 2 MiB 16 2.00 0.50 0.25",
-            "the last cache 304 MiB 19 2.00 0.50 0.25 the nearest to 300 MiB in 20 ways",
+            "the third cache 304 MiB 19 2.00 0.50 0.25 the nearest to 300 MiB in 20 ways",
             "the first TLB 72 pages 18 the nearest to 72 pages in 72 ways",
             "the second TLB 2048 pages 16 2.00 0.50 0.25 where the times of loads rise",
             "what another CPU has written 100.00 `complex`",
@@ -192,6 +192,14 @@ mod tests {
             assert!(text.contains(said), "{said}: {text}");
         }
         assert!(!text.contains("pages of 2 MiB;") && !text.contains("other CPUs"), "{text}");
+    }
+
+    #[test]
+    fn a_machine_without_a_third_cache_has_no_row_of_it() {
+        let mut pi = xeon();
+        (pi.told.l3, pi.penalties.l3) = (None, None);
+        let text = printed(Ok(pi), Err(NoTransfer::OneCpu));
+        assert!(text.contains("the second cache 2 MiB 16") && !text.contains("third"), "{text}");
     }
 
     #[test]
@@ -215,10 +223,9 @@ mod tests {
 
     #[test]
     fn a_machine_without_caches_has_the_reason() {
-        let reason = NoCaches::NotTold { cpu: 0, cache: "last cache (level 3)" };
+        let reason = NoCaches::NotTold { cpu: 0, cache: "second cache" };
         let text = printed(Err(reason), Err(NoTransfer::OneCpu));
-        let said =
-            "the profile has no caches: the kernel does not tell the last cache (level 3) of CPU 0";
+        let said = "the profile has no caches: the kernel does not tell the second cache of CPU 0";
         assert!(text.contains(said), "{text}");
     }
 }
