@@ -56,11 +56,15 @@ fn cells(comparison: &Comparison) -> String {
 fn virtual_caption(comparison: &Comparison) -> String {
     let mut caption = CellCost::caption(&comparison.costs);
     caption += " Compare ratios, orders and causes; microseconds are not a promise about hardware.";
-    caption + &clocks_caption(&comparison.clocks)
+    let has_caches = comparison
+        .costs
+        .iter()
+        .any(|cost| matches!(cost, CellCost::Prices { of, .. } if of.has_caches));
+    caption + &clocks_caption(&comparison.clocks, has_caches)
 }
 
 /// Describes the time of several CPUs, and its accuracy.
-fn clocks_caption(clocks: &BTreeSet<Clocks>) -> String {
+fn clocks_caption(clocks: &BTreeSet<Clocks>, has_caches: bool) -> String {
     let each = |value: fn(&Clocks) -> Option<String>| {
         let values: Vec<_> = clocks.iter().filter_map(value).collect();
         (!values.is_empty()).then(|| values.join(" in some cells, in others "))
@@ -77,8 +81,14 @@ fn clocks_caption(clocks: &BTreeSet<Clocks>) -> String {
     if let Some(lookahead) = &lookahead {
         caption += &format!(
             " With several CPUs, each has a clock of its own, and sees what another writes to memory up to \
-             {lookahead} early."
+             {lookahead} early"
         );
+        // A reader waits for a line that the writer's caches have.
+        caption += if has_caches {
+            "; with caches, only where the writer's have lost the line."
+        } else {
+            "."
+        };
     }
     if let Some(skew) = &skew {
         let which =
@@ -104,10 +114,12 @@ mod tests {
     fn the_time_of_several_cpus_is_said_with_its_bound() {
         let own = |ns| Clocks::Own(Lookahead::try_from(ns).unwrap());
         let turns = Clocks::Turns { skew_us: 10 };
-        let said = |clocks: &[Clocks]| clocks_caption(&clocks.iter().copied().collect());
+        let said = |clocks: &[Clocks]| clocks_caption(&clocks.iter().copied().collect(), false);
         assert_eq!(said(&[]), "");
         let one = said(&[own(500)]);
         assert!(one.contains("up to 500 ns early. See docs/"), "{one}");
+        let cached = clocks_caption(&[own(500)].into(), true);
+        assert!(cached.contains("500 ns early; with caches, only where"), "{cached}");
         let two = said(&[own(500), own(20)]);
         assert!(two.contains("up to 20 ns in some cells, in others 500 ns early"), "{two}");
         let before = said(&[turns]);
