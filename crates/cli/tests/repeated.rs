@@ -114,7 +114,7 @@ fn vm_a_program_that_no_package_has_is_said_before_a_boot() {
 #[test]
 fn vm_a_command_is_measured_and_its_files_repeat_it() {
     let desk = Desk::new();
-    let few = ["--preempt", "none", "--preempt", "full", "--replicates", "1", "--window", "400ms"];
+    let few = ["--preempt", "none", "--preempt", "full", "--replicates", "1", "--window", "1s"];
     let command = ["--command", XZ, "--package", "xz-utils", "--out", "first", "--baseline"];
     let first = run(&desk, &[&command[..], &["debian:6.12/none"], &few].concat());
     first.succeeds().says(&["throughput", "runs/s", "response", "FIFO wakeup", "full"]);

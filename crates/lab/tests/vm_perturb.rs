@@ -435,8 +435,17 @@ mod arm64 {
     const MOST: &[Perturbation] =
         &[SMALL, SMALL_TRACED, TRACED, OTHERWISE, SURROUNDINGS, STOPPED, SIGNALLED, BUSY];
 
+    /// Twenty of them make a night of cells of 250 ms.
+    const BRIEF_HACKBENCH: &str =
+        "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"50ms\"\n";
+
+    const BRIEF_MIXED: &str =
+        "[workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"200ms\"\n";
+
     on_each_number_of_cpus! {
         hackbench: |cpus| arm64(cpus, HACKBENCH), MOST;
+        brief_hackbench: |cpus| arm64(cpus, BRIEF_HACKBENCH), &[ALL, &[AT_ONCE, OTHERWISE]].concat();
+        brief_mixed: |cpus| arm64(cpus, BRIEF_MIXED), &[ALL, &[AT_ONCE, OTHERWISE]].concat();
         hackbench_with_caches: |cpus| arm64(cpus, HACKBENCH).replace("[machine]\n", "[machine]\ncaches = true\n"),
             &[SMALL_TRACED, AT_ONCE, OTHERWISE];
         hackbench_at_one_price: |cpus| arm64(cpus, HACKBENCH).replace("server-arm64", "instructions"),
