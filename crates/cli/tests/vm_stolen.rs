@@ -7,7 +7,7 @@ use serde_json::Value;
 const PER_S: f64 = 800.0;
 const LENGTH_NS: u64 = 150_000;
 
-/// Measures a real-time task beside hackbench on two CPUs with a trace; the machine's profile is that of tests.
+/// Measures a real-time task beside hackbench on one CPU with a trace; the machine's profile is that of tests.
 fn record(desk: &Desk, name: &str, is_stolen: bool) {
     let fixture = include_str!("../../lab/tests/prices/fixture.toml");
     let (prices, _) = fixture.split_once("[stolen]").unwrap();
@@ -19,7 +19,7 @@ fn record(desk: &Desk, name: &str, is_stolen: bool) {
     desk.write(
         &format!("{name}.toml"),
         &format!(
-            "format = 1\nname = \"stolen\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\ncpus = [2]\n\
+            "format = 1\nname = \"stolen\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\ncpus = [1]\n\
              [machine]\ncost = \"stolen.toml\"\nstolen = {is_stolen}\n[replicates]\ncount = 1\n\
              [workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"60ms\"\n"
         ),
