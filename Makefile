@@ -185,8 +185,8 @@ else
 fidelity: build
 	$(prices-host)
 	sed 's/"debian:6.12"/"host"/' studies/fidelity.toml > runs/fidelity-host.toml
-	@echo "Waiting two minutes: the cells before are still in the load average."
-	@sleep 120
+	@echo "Waiting, five minutes at most, until the cells before are no longer in the load average."
+	@for i in $$(seq 60); do awk '{ exit $$1 >= 0.5 }' /proc/loadavg && break; sleep 5; done
 	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
 	@echo "The rest executes in virtual time: the machine need not be idle any more."
 	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity
