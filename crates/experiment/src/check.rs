@@ -1,6 +1,6 @@
 //! The rules that a well-formed experiment must keep to be run.
 
-use preemptlab_model::{Profile, Topology, counted};
+use preemptlab_model::{KernelRef, Profile, Topology, counted};
 use preemptlab_protocol::caches::Distance;
 use preemptlab_workload::Workload;
 
@@ -83,7 +83,12 @@ impl Experiment {
             );
         }
         let (memory_mib, cpus) = (self.machine.memory_mib, &self.factors.cpus);
-        if let Some((name, message, help)) = memory::too_little(memory_mib, cpus, &self.workload) {
+        // The machine itself has what it has.
+        let is_here = self.factors.kernels().all(KernelRef::is_host);
+        if !is_here
+            && let Some((name, message, help)) =
+                memory::too_little(memory_mib, cpus, &self.workload)
+        {
             let table = format!("[workload.{name}]");
             let named = ["memory_mib", &table].into_iter().find(|named| text.contains(named));
             return refuse(named.unwrap_or("[workload"), &message, &help);

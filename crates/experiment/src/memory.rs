@@ -13,13 +13,15 @@ pub fn too_little<'a>(
         let needed = workload.memory_mib_min(cpus);
         (present_mib < needed).then(|| {
             let on = counted(cpus as usize, "CPU");
+            let fewer = workload.memory_mib_min(1) <= present_mib;
+            let fewer = if fewer { ", or compare fewer CPUs" } else { "" };
             (
                 name,
                 format!(
                     "the workload `{name}` needs {needed} MiB of memory on {on}, and the machine has \
                      {present_mib}"
                 ),
-                format!("say `memory_mib = {needed}` in [machine], or compare fewer CPUs"),
+                format!("say `memory_mib = {needed}` in [machine]{fewer}"),
             )
         })
     })

@@ -33,13 +33,30 @@ fn a_load_needs_memory_for_each_cpu() {
     assert!(
         error.message.contains("`k` needs 384 MiB of memory on 1 CPU, and the machine has 256")
     );
-    assert_eq!(error.help.unwrap(), "say `memory_mib = 384` in [machine], or compare fewer CPUs");
+    assert_eq!(error.help.unwrap(), "say `memory_mib = 384` in [machine]");
     let error = Experiment::parse(&text("", "1, 4")).unwrap_err();
     assert!(error.message.contains("on 4 CPUs"), "{error}");
+    assert_eq!(error.help.unwrap(), "say `memory_mib = 960` in [machine], or compare fewer CPUs");
     let two = text("", "1, 4")
         .replace("[workload.k]", "[workload.i]\nkind = \"cyclictest\"\n[workload.k]");
     assert_eq!(Experiment::parse(&two).unwrap_err().line, 10, "the table of the workload is named");
     Experiment::parse(&text("[machine]\nmemory_mib = 960", "4")).unwrap();
+    // The machine itself has what it has.
+    Experiment::parse(&text("", "4").replace("debian:6.12", "host")).unwrap();
+}
+
+#[test]
+fn a_build_needs_memory_for_its_files() {
+    let text = |memory: &str| {
+        format!(
+            "format = 1\nname = \"x\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"none\"]\n\
+             cpus = [1, 4]\n[machine]\n{memory}\n[workload.b]\nkind = \"build\"\n"
+        )
+    };
+    let error = Experiment::parse(&text("")).unwrap_err();
+    assert!(error.message.contains("`b` needs 1024 MiB of memory"), "{error}");
+    assert_eq!(error.help.unwrap(), "say `memory_mib = 1024` in [machine]");
+    Experiment::parse(&text("memory_mib = 1024")).unwrap();
 }
 
 #[test]
