@@ -44,11 +44,6 @@ pub struct Build {
     pub fifo_priority: FifoPriority,
 }
 
-impl Build {
-    /// Memory of its guest, in MiB: sources, compiler and what it writes are files in memory.
-    pub(crate) const MEMORY_MIB_MIN: u32 = 1024;
-}
-
 impl Default for Build {
     fn default() -> Self {
         Self {

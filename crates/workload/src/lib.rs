@@ -154,7 +154,6 @@ impl Workload {
     pub fn memory_mib_min(&self, cpus: u32) -> u32 {
         match self {
             Self::CyclictestKernel(workload) => workload.memory_mib_min(cpus),
-            Self::Build(_) => Build::MEMORY_MIB_MIN,
             _ => 0,
         }
     }

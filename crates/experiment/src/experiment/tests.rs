@@ -46,20 +46,6 @@ fn a_load_needs_memory_for_each_cpu() {
 }
 
 #[test]
-fn a_build_needs_memory_for_its_files() {
-    let text = |memory: &str| {
-        format!(
-            "format = 1\nname = \"x\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"none\"]\n\
-             cpus = [1, 4]\n[machine]\n{memory}\n[workload.b]\nkind = \"build\"\n"
-        )
-    };
-    let error = Experiment::parse(&text("")).unwrap_err();
-    assert!(error.message.contains("`b` needs 1024 MiB of memory"), "{error}");
-    assert_eq!(error.help.unwrap(), "say `memory_mib = 1024` in [machine]");
-    Experiment::parse(&text("memory_mib = 1024")).unwrap();
-}
-
-#[test]
 fn defaults_fill_what_is_not_said() {
     let experiment = Experiment::parse(SMALL).unwrap();
     assert_eq!(experiment.factors.cpus, [1]);
