@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::{
     Error, Result,
     cells::{Keep, Reading, for_each_cell},
-    explain::{called, means, no_cell},
+    explain::{called, identified, means, no_cell},
     moment::in_us,
 };
 
@@ -202,8 +202,7 @@ impl Atlas {
             if words.is_none_or(|words| means(words, *id, &called)) {
                 atlas.take_in(reading, &mut collected);
             } else if result.is_ok() {
-                let id = id.map(|id| format!(" ({:.8})", id.to_string())).unwrap_or_default();
-                others.push(format!("{called}{id}"));
+                others.push(id.map_or_else(|| called.clone(), |id| identified(&called, id)));
             }
         })?;
         if let Some(words) = words

@@ -36,7 +36,7 @@ pub struct Chosen {
 impl Chosen {
     /// Returns the name of the cell: its label, its factors and the beginning of its identity.
     pub fn name(&self) -> String {
-        format!("{} ({:.8})", called(self.label.as_ref(), &self.factors), self.id.to_string())
+        identified(&called(self.label.as_ref(), &self.factors), self.id)
     }
 
     /// Returns the name of the cell's configuration, which its replicates share.
@@ -231,6 +231,11 @@ fn has_words(called: &str, words: &str) -> bool {
 pub(crate) fn called(label: Option<&Label>, factors: &Factors) -> String {
     let label = label.map(|label| format!("{label} ")).unwrap_or_default();
     format!("{label}{factors}")
+}
+
+/// Returns what a cell is called with the beginning of its identity.
+pub(crate) fn identified(called: &str, id: CellId) -> String {
+    format!("{called} ({:.8})", id.to_string())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod zoom;
 pub use beside::Beside;
 pub use census::{Census, CensusConfiguration, CensusSite};
 pub use choice::{Chosen, choose};
-pub(crate) use choice::{called, latest, means, no_cell};
+pub(crate) use choice::{called, identified, latest, means, no_cell};
 pub use confirm::{Attempt, Confirmation, Confirmed};
 pub use cure::Cure;
 pub use export::{TraceForm, export};
