@@ -153,8 +153,7 @@ fn a_guest_without_memory_is_a_failed_cell() {
     let desk = Desk::new();
     let text = SMALL
         .replace("debian:6.12\", \"", "")
-        .replace("\"none\", ", "")
-        .replace("window = \"100ms\"", "window = \"100ms\"\ngroups = 60")
+        .replace("window = \"100ms\"", "window = \"1s\"\ngroups = 60")
         .replace("count = 2", "count = 1")
         .replace("[machine]", "[machine]\nmemory_mib = 160");
     desk.write("tight.toml", &text);

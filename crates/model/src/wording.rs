@@ -1,3 +1,5 @@
+//! The wording of errors about files.
+
 /// Returns a message of serde with the word of TOML where it has that of Rust.
 pub fn in_words_of_files(message: &str) -> String {
     let Some((before, expected)) = message.split_once(", expected ") else {

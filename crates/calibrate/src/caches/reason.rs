@@ -19,7 +19,7 @@ pub enum NoCaches {
         "the kernel tells no third cache, and the times of loads show a cache that holds {} MiB", bytes >> 20
     )]
     Hidden {
-        /// What it holds at least.
+        /// Bytes that it holds at least.
         bytes: u64,
     },
     /// The model has lines of another length.

@@ -49,10 +49,7 @@ impl ToldCaches {
             l1d: of("first cache of data", 1, "Data")?,
             l1i: of("first cache of instructions", 1, "Instruction")?,
             l2: of("second cache", 2, "Unified")?,
-            l3: match is_told(root, cpu, 3) {
-                true => Some(of("third cache", 3, "Unified")?),
-                false => None,
-            },
+            l3: is_told(root, cpu, 3).then(|| of("third cache", 3, "Unified")).transpose()?,
         })
     }
 
