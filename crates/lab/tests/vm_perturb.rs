@@ -17,14 +17,16 @@ use std::{
 };
 
 use disturbance::Disturbance;
+use preemptlab_analysis::scenario::{Loaded, Under, batches};
 use preemptlab_backend_qemu::Vm;
 use preemptlab_experiment::Experiment;
 use preemptlab_lab::{Kernels, Preparation, Prepared, embed};
-use preemptlab_model::{CellInputs, Digest};
+use preemptlab_model::{Arch, CellInputs, Digest};
 use preemptlab_protocol::Message;
 use preemptlab_provision::{Options, Provision, Store};
 use preemptlab_recording::TraceFolder;
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
+use preemptlab_scenario::{Model, Scenario};
 use preemptlab_trace::Kernel;
 
 /// Circumstance that must not matter.
@@ -436,8 +438,8 @@ mod arm64 {
     const MOST: &[Perturbation] =
         &[SMALL, SMALL_TRACED, TRACED, OTHERWISE, SURROUNDINGS, STOPPED, SIGNALLED, BUSY];
 
-    /// All circumstances, one after the other and at once. Not in blocks of one instruction, in which guests of arm64 have
-    /// another digest, at one price too: docs/arm64.md.
+    /// All circumstances, one after the other and at once. Not in blocks of one instruction, in which a register that the
+    /// kernel traps has another cost: docs/arm64.md.
     fn twenty() -> Vec<Perturbation> {
         let one_after_the_other = ALL.iter().filter(|it| it.name != ONE_BY_ONE.name);
         one_after_the_other.chain(&[AT_ONCE, OTHERWISE]).copied().collect()
@@ -450,10 +452,15 @@ mod arm64 {
     const BRIEF_MIXED: &str =
         "[workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"200ms\"\n";
 
+    const BRIEF_BUILD: &str = "[workload.build]\nkind = \"build\"\nunits = 1\n";
+
     on_each_number_of_cpus! {
         hackbench: |cpus| arm64(cpus, HACKBENCH), MOST;
         brief_hackbench: |cpus| arm64(cpus, BRIEF_HACKBENCH), &twenty();
         brief_mixed: |cpus| arm64(cpus, BRIEF_MIXED), &twenty();
+        brief_build: |cpus| arm64(cpus, BRIEF_BUILD), &twenty();
+        brief_hackbench_where_nothing_traps: |cpus| arm64(cpus, BRIEF_HACKBENCH).replace("server-arm64", "equal.toml"),
+            &[ONE_BY_ONE, SMALL_TRACED];
         hackbench_with_caches: |cpus| arm64(cpus, HACKBENCH).replace("[machine]\n", "[machine]\ncaches = true\n"),
             &[SMALL_TRACED, AT_ONCE, OTHERWISE];
         hackbench_at_one_price: |cpus| arm64(cpus, HACKBENCH).replace("server-arm64", "instructions"),
@@ -461,6 +468,36 @@ mod arm64 {
         a_board: |cpus| arm64(cpus, HACKBENCH).replace("server-arm64", "raspberry-pi-4"), &[SMALL_TRACED, OTHERWISE];
         build: |cpus| arm64(cpus, BUILD), MOST;
         mixed: |cpus| arm64(cpus, MIXED), MOST;
+    }
+
+    /// Plays a scenario of ours under `voluntary`, and on the kernel with PREEMPT_RT.
+    fn play(name: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
+        let scenario = Scenario::parse(&fs::read_to_string(&path).unwrap()).unwrap();
+        let loaded = [Loaded { path, scenario: scenario.on(Arch::Arm64) }];
+        let kernel = "debian:6.12".parse().unwrap();
+        let under = Under { kernel: &kernel, models: &[Model::Voluntary, Model::Rt] };
+        for batch in batches(&loaded, under, false).unwrap() {
+            perturb_experiment(batch.experiment, &twenty());
+        }
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn a_call_that_waits() {
+        play("driver-demo.toml");
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn locks() {
+        play("priority-inheritance.toml");
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn two_cpus() {
+        play("page-zeroing-preempted-smp.toml");
     }
 }
 
@@ -533,13 +570,18 @@ fn stolen(cpus: &str, workloads: &str) -> String {
 /// Executes every cell undisturbed and under each perturbation, and prints whether it said the same.
 #[track_caller]
 fn perturb(text: &str, perturbations: &[Perturbation]) {
+    perturb_experiment(Experiment::parse(text).unwrap(), perturbations);
+}
+
+#[track_caller]
+fn perturb_experiment(experiment: Experiment, perturbations: &[Perturbation]) {
     let folder = tempfile::tempdir().unwrap();
-    let bench = Bench::new(text, folder.path());
+    let bench = Bench::new(experiment, folder.path());
     let cells = bench.prepared.manifest.plan.cells.iter();
     let cells: Vec<_> = cells.map(|cell| (&cell.factors, cell.inputs().unwrap())).collect();
     let mut differing = Vec::new();
     for (factors, cell) in cells {
-        say(&format!("{} on {} CPUs: ", factors.workload, factors.cpus));
+        say(&format!("{} on {} CPUs, {}: ", factors.workload, factors.cpus, factors.preempt));
         let expected = bench.digest(cell, &NOTHING).expect("an undisturbed cell");
         say(&format!("{}\n", expected.short()));
         for perturbation in perturbations {
@@ -570,13 +612,14 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(text: &str, folder: &Path) -> Self {
+    fn new(experiment: Experiment, folder: &Path) -> Self {
         make_arithmetic(&folder.join("arithmetic"));
         copy(&sources("hotplug"), &folder.join("hotplug"), &["workload.toml", "hotplug.sh"]);
         let detour = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/detour");
         copy(&detour, &folder.join("detour"), &["workload.toml", "detour.c"]);
-        fs::copy(sources("prices").join("fixture.toml"), folder.join("fixture.toml")).unwrap();
-        let experiment = Experiment::parse(text).unwrap();
+        for profile in ["fixture.toml", "equal.toml"] {
+            fs::copy(sources("prices").join(profile), folder.join(profile)).unwrap();
+        }
         let (experiment, folders) = embed(experiment, folder).unwrap();
         let guest = experiment.machine.arch;
         let provision = Provision::new(store(), guest, Options::default(), &|_| ());
