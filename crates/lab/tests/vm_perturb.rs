@@ -476,9 +476,11 @@ mod arm64 {
         let scenario = Scenario::parse(&fs::read_to_string(&path).unwrap()).unwrap();
         let loaded = [Loaded { path, scenario: scenario.on(Arch::Arm64) }];
         let kernel = "debian:6.12".parse().unwrap();
-        let under = Under { kernel: &kernel, models: &[Model::Voluntary, Model::Rt] };
-        for batch in batches(&loaded, under, false).unwrap() {
-            perturb_experiment(batch.experiment, &twenty());
+        for models in [[Model::Voluntary], [Model::Rt]] {
+            let under = Under { kernel: &kernel, models: &models };
+            for batch in batches(&loaded, under, false).unwrap() {
+                perturb_experiment(batch.experiment, &twenty());
+            }
         }
     }
 
