@@ -30,13 +30,16 @@ export function extent(values: number[]): Span {
 /** An axis shows so many steps of an instrument at least, so that one of them is no gulf. */
 const STEPS_MIN = 12;
 
+/** The part of a value that an axis shows around it where there is no other. */
+const ALONE = 0.2;
+
 /** The values in an axis's units, with some room on both sides; never empty. `step` is the smallest
  * difference that the instrument tells. */
 export function padded(scale: Scale, values: number[], before = 0.05, after = before, step = 0): Span {
-  const [low, high] = atLeast(extent(values), STEPS_MIN * step).map((value) => scale.to(value)) as Span;
-  const width = high - low || (scale.log ? 0.5 : Math.abs(high) * 0.2 || 1);
-  const missing = high === low ? width / 2 : 0;
-  return [low - missing - before * width, high + missing + after * width];
+  const [least, most] = extent(values);
+  const alone = least === most ? Math.abs(most) * ALONE || 1 : 0;
+  const [low, high] = atLeast([least, most], Math.max(alone, STEPS_MIN * step)).map(scale.to) as Span;
+  return [low - before * (high - low), high + after * (high - low)];
 }
 
 /** A span of this width at least, around the same middle; one of positive values stays above zero. */
