@@ -6,7 +6,7 @@ mod common;
 
 use std::{path::Path, process::Command};
 
-use common::{Told, gate_request, lab};
+use common::{Told, gate_request, lab, own_store};
 use preemptlab_analysis::explain::choose;
 use preemptlab_experiment::{Overrides, Recording};
 use preemptlab_files::OutFolder;
@@ -20,18 +20,11 @@ const EXPERIMENT: &str = "format = 1\nname = \"tiny\"\n\
     [replicates]\ncount = 2\n[machine]\ncost = \"instructions\"\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
-fn own_store() -> Option<std::path::PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(std::path::PathBuf::from);
-    folder("PREEMPTLAB_STORE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("preemptlab")))
-        .or_else(|| Some(folder("HOME")?.join(".cache/preemptlab")))
-}
-
 #[test]
 fn vm_a_recording_is_made_verified_decided_and_traced_by_functions() {
     let folder = tempfile::tempdir().unwrap();
     let told = Told::default();
-    let lab = Lab { store: own_store(), jobs: Some(2), ..lab(folder.path(), &told) };
+    let lab = Lab { store: Some(own_store()), jobs: Some(2), ..lab(folder.path(), &told) };
     let out = OutFolder::named(folder.path().join("run"));
     let wanted =
         Wanted::parse(EXPERIMENT.to_owned(), Path::new("tiny.toml"), &Overrides::default());

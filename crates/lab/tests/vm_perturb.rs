@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, reason = "the table is what the suite is for")]
 
+mod common;
 mod disturbance;
 
 use std::{
@@ -16,6 +17,7 @@ use std::{
     process::Command,
 };
 
+use common::own_store;
 use disturbance::Disturbance;
 use preemptlab_analysis::scenario::{Loaded, Under, batches};
 use preemptlab_backend_qemu::Vm;
@@ -624,7 +626,8 @@ impl Bench {
         }
         let (experiment, folders) = embed(experiment, folder).unwrap();
         let guest = experiment.machine.arch;
-        let provision = Provision::new(store(), guest, Options::default(), &|_| ());
+        let store = Store::open(own_store()).unwrap();
+        let provision = Provision::new(store, guest, Options::default(), &|_| ());
         let prepared = Preparation::new(provision, None).with_folders(&folders).resolve(experiment);
         Self { folder: folder.to_owned(), prepared: prepared.unwrap() }
     }
@@ -697,13 +700,4 @@ fn copy(from: &Path, to: &Path, names: &[&str]) {
     for name in names {
         fs::copy(from.join(name), to.join(name)).unwrap();
     }
-}
-
-/// Returns the user's store.
-fn store() -> Store {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let folder = folder("PREEMPTLAB_STORE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("preemptlab")))
-        .or_else(|| Some(folder("HOME")?.join(".cache/preemptlab")));
-    Store::open(folder.unwrap()).unwrap()
 }

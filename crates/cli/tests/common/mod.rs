@@ -150,13 +150,15 @@ impl Desk {
     }
 }
 
-/// Returns the user's store.
+/// Returns the user's own store, or that of `PREEMPTLAB_STORE`. A new user has no folder of caches yet.
 pub fn lasting_store() -> PathBuf {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    folder("PREEMPTLAB_STORE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("preemptlab")))
-        .or_else(|| Some(folder("HOME")?.join(".cache/preemptlab")))
-        .unwrap()
+    folder("PREEMPTLAB_STORE").unwrap_or_else(|| {
+        let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+        let cache = cache.unwrap();
+        fs::create_dir_all(&cache).unwrap();
+        cache.join("preemptlab")
+    })
 }
 
 /// Returns the image of a kernel in the store that offers full.

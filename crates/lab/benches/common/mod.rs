@@ -25,7 +25,9 @@ pub fn prepare_text(text: &str) -> Prepared {
     let folder = |name: &str| env::var_os(name).map(PathBuf::from);
     let store = folder("PREEMPTLAB_STORE").unwrap_or_else(|| {
         let cache = folder("XDG_CACHE_HOME");
-        cache.unwrap_or_else(|| folder("HOME").expect("a home").join(".cache")).join("preemptlab")
+        let cache = cache.unwrap_or_else(|| folder("HOME").expect("a home").join(".cache"));
+        std::fs::create_dir_all(&cache).expect("a folder of caches");
+        cache.join("preemptlab")
     });
     let store = Store::open(store).expect("a store");
     let provision = Provision::new(store, Arch::default(), Options::default(), &|_| ());

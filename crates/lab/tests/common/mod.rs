@@ -55,6 +55,17 @@ impl Watch for Told {
     }
 }
 
+/// Returns the user's own store, or that of `PREEMPTLAB_STORE`. A new user has no folder of caches yet.
+pub fn own_store() -> PathBuf {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    folder("PREEMPTLAB_STORE").unwrap_or_else(|| {
+        let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+        let cache = cache.unwrap();
+        std::fs::create_dir_all(&cache).unwrap();
+        cache.join("preemptlab")
+    })
+}
+
 pub fn lab<'a>(folder: &Path, watch: &'a Told) -> Lab<'a> {
     Lab {
         store: Some(folder.join("store")),
