@@ -2,7 +2,7 @@
 //! woke up. Options and output are those of the versions 2.4 to 2.6, read in cyclictest.c and
 //! tried with both.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use preemptlab_model::{Distribution, Histogram, Probe};
 use preemptlab_protocol::{Command, CommandReport, CommandSignal, Policy};
@@ -140,7 +140,7 @@ impl Cyclictest {
     pub fn latency(&self, report: &CommandReport) -> Result<Latency, MeasureError> {
         outcome::check_ended_well(report)?;
         let text = outcome::file(report, &self.file())?;
-        let output = serde_json::from_str::<Output>(text)
+        let output = Output::parse(text)
             .map_err(|error| outcome::unreadable(report, text)(error.to_string()))?;
         self.merge(&output)
     }
@@ -157,14 +157,11 @@ impl Cyclictest {
         let mut all = Histogram::default();
         let (mut omitted, mut sum_us, mut longest) = (0u64, 0.0, 0u64);
         for (cpu, thread) in &output.thread {
-            let histogram = self.histogram(*cpu, thread)?;
+            let (histogram, sum_us_here) = self.histogram(*cpu, thread)?;
             let omitted_here = self.omitted(&histogram);
             longest = longest.max(self.check_length(*cpu, &histogram, omitted_here)?);
             omitted = omitted.saturating_add(omitted_here);
-            sum_us += match histogram.overflow() {
-                0 => histogram.sum() as f64,
-                _ => thread.avg * thread.cycles as f64,
-            };
+            sum_us += sum_us_here;
             all.merge(&histogram);
         }
         // At most one sample beyond the buckets is exact; see `omitted`.
@@ -185,35 +182,41 @@ impl Cyclictest {
         })
     }
 
-    /// Returns the histogram of one thread, after a check against the thread's totals.
-    fn histogram(&self, cpu: u32, thread: &Thread) -> Result<Histogram, MeasureError> {
+    /// Returns the histogram of one thread and the sum of its samples in microseconds, after a check against the
+    /// thread's totals.
+    fn histogram(&self, cpu: u32, thread: &Thread) -> Result<(Histogram, f64), MeasureError> {
         if thread.cycles == 0 {
             return Err(MeasureError::NoSamples { name: self.name().to_owned(), cpu });
         }
+        let Thread { cycles, min, max, avg, .. } = *thread;
         let buckets = Histogram::new(thread.histogram.iter().map(|(us, count)| (*us, *count)));
         let contradiction = |what: String| Err(self.inconsistent(format!("CPU {cpu}: {what}")));
-        let Some(overflow) = thread.cycles.checked_sub(buckets.count()) else {
-            let (buckets, cycles) = (buckets.count(), thread.cycles);
+        let Some(avg) = avg else {
+            return contradiction(format!("{cycles} samples have no average"));
+        };
+        let Some(overflow) = cycles.checked_sub(buckets.count()) else {
+            let buckets = buckets.count();
             return contradiction(format!("{buckets} samples in the buckets, {cycles} in all"));
         };
         let beyond = buckets.max().unwrap_or(0).max(BUCKETS_US - 1);
-        if overflow > 0 && thread.max <= beyond {
-            let max = thread.max;
+        if overflow > 0 && max <= beyond {
             return contradiction(format!("{overflow} samples in no bucket, yet none above {max}"));
         }
-        let histogram = buckets.with_overflow(overflow, thread.max);
-        let mean = histogram.sum() as f64 / thread.cycles as f64;
-        let ends = (Some(thread.min), Some(thread.max));
+        let histogram = buckets.with_overflow(overflow, max);
+        let sum_us = histogram.sum() as f64;
+        let mean = sum_us / cycles as f64;
+        let ends = (Some(min), Some(max));
         // The average is written with two decimals.
-        let agrees = overflow > 0
-            || (histogram.min(), histogram.max()) == ends && (mean - thread.avg).abs() < 0.01;
+        let agrees =
+            overflow > 0 || (histogram.min(), histogram.max()) == ends && (mean - avg).abs() < 0.01;
         if !agrees {
-            let Thread { min, max, avg, .. } = thread;
             return contradiction(format!(
                 "its buckets do not have the minimum {min}, average {avg} and maximum {max}"
             ));
         }
-        Ok(histogram)
+        // Samples in no bucket are known by the average alone.
+        let sum_us = if overflow == 0 { sum_us } else { avg * cycles as f64 };
+        Ok((histogram, sum_us))
     }
 
     /// Periods that went by while a sample was late: cyclictest continues with the first period
@@ -292,6 +295,25 @@ pub(crate) struct Output {
     pub(crate) thread: BTreeMap<u32, Thread>,
 }
 
+impl Output {
+    /// Reads the file. The average of a thread without samples is zero divided by zero, which C writes as `nan` or `-nan`,
+    /// and which is no JSON.
+    ///
+    /// # Errors
+    ///
+    /// Those of `serde_json`, for anything else that is no such file.
+    pub(crate) fn parse(text: &str) -> serde_json::Result<Self> {
+        let of_none = ["-nan", "nan"].map(|nan| format!("\"avg\": {nan},"));
+        let mut text = Cow::Borrowed(text);
+        for of_none in of_none {
+            if text.contains(&of_none) {
+                text = Cow::Owned(text.replace(&of_none, "\"avg\": null,"));
+            }
+        }
+        serde_json::from_str(&text)
+    }
+}
+
 #[derive(Deserialize)]
 pub(crate) struct Thread {
     /// Samples by latency in microseconds, without empty buckets and without samples beyond the
@@ -301,5 +323,6 @@ pub(crate) struct Thread {
     pub(crate) cycles: u64,
     pub(crate) min: u64,
     pub(crate) max: u64,
-    pub(crate) avg: f64,
+    /// None where there is no sample.
+    pub(crate) avg: Option<f64>,
 }

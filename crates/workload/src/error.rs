@@ -69,7 +69,9 @@ pub enum MeasureError {
         excerpt: String,
     },
     /// The probe was never woken.
-    #[error("the probe {name} took no sample on CPU {cpu}")]
+    #[error(
+        "the probe {name} took no sample on CPU {cpu}: its window may be too short beside the load"
+    )]
     NoSamples {
         /// Name of the probe.
         name: String,

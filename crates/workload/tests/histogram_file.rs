@@ -84,6 +84,26 @@ fn the_json_of_cyclictest_tells_its_unit() {
     assert!(refusal("{\"thread\": ").contains("as JSON it is damaged"));
 }
 
+/// cyclictest writes the average of no samples as C writes zero divided by zero.
+#[test]
+fn a_thread_without_samples_is_one_of_the_json_too() {
+    let none =
+        r#""1": {"histogram": {}, "cycles": 0, "min": 1000000, "max": 0, "avg": -nan, "cpu": 1}"#;
+    let some =
+        r#""0": {"histogram": {"9": 2}, "cycles": 2, "min": 9, "max": 9, "avg": 9.00, "cpu": 0}"#;
+    let of = |threads: &[&str]| {
+        format!(r#"{{"resolution_in_ns": 0, "thread": {{{}}}}}"#, threads.join(","))
+    };
+    for none in [none, &none.replace("-nan", "nan")] {
+        let file = HistogramFile::parse(&of(&[some, none])).unwrap();
+        assert_eq!(file.series[1].histogram.count(), 0);
+        assert_eq!(HistogramSeries::merged(&file.series).max(), Some(9));
+        assert!(refusal(&of(&[none])).contains("it has no samples"));
+    }
+    let lost = some.replace("9.00", "-nan");
+    assert!(refusal(&of(&[&lost])).contains("thread 0: its samples have no average"));
+}
+
 #[test]
 fn timerlat_tells_its_contexts_apart() {
     let file = read("rtla-timerlat-user.hist");

@@ -155,13 +155,28 @@ fn results_that_contradict_themselves_are_refused() {
         ("\"max\": 1095", "\"max\": 1096", "maximum 1096"),
         ("\"min\": 11", "\"min\": 10", "minimum 10"),
         ("\"avg\": 125.91", "\"avg\": 125.89", "average 125.89"),
-        ("\"avg\": 125.91", "\"avg\": -nan", "cannot be read"),
+        ("\"avg\": 125.91", "\"avg\": -nan", "1990 samples have no average"),
+        ("\"avg\": 125.91", "\"avg\": inf", "cannot be read"),
         ("\"resolution_in_ns\": 0", "\"resolution_in_ns\": 1", "not the microsecond"),
         ("\"thread\"", "\"threads\"", "cannot be read: missing field `thread`"),
         ("}", "", "cannot be read"),
     ] {
         let error = refused_result(from, to);
         assert!(error.contains(said), "{to}: {error}");
+    }
+}
+
+/// As cyclictest writes it, on x86-64 and on arm64.
+#[test]
+fn a_probe_without_samples_is_refused_by_its_cpu() {
+    for nan in ["-nan", "nan"] {
+        let thread =
+            format!("\"cycles\": 0, \"min\": 1000000, \"max\": 0, \"avg\": {nan}, \"cpu\": 0");
+        let json = format!(
+            "{{\"resolution_in_ns\": 0, \"thread\": {{\"0\": {{\"histogram\": {{}}, {thread}}}}}}}"
+        );
+        let error = measure(1, FIFO, &json).unwrap_err().to_string();
+        assert!(error.contains("the probe other took no sample on CPU 0: its window"), "{error}");
     }
 }
 

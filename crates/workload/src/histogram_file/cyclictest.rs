@@ -120,7 +120,7 @@ impl Footer {
 ///
 /// When it is damaged.
 pub fn json(text: &str) -> Result<HistogramFile, HistogramFileError> {
-    let output: Output = match serde_json::from_str(text) {
+    let output = match Output::parse(text) {
         Ok(output) => output,
         Err(error) if error.is_data() => return Err(HistogramFileError::Unknown),
         Err(error) => return refused(format!("as JSON it is damaged: {error}")),
@@ -129,9 +129,15 @@ pub fn json(text: &str) -> Result<HistogramFile, HistogramFileError> {
     let bucket_last = values.max().copied().unwrap_or(0);
     let series = output.thread.iter().map(|(number, of)| {
         let name = format!("thread {number}");
+        let avg = match of.avg {
+            None if of.cycles > 0 => {
+                return refused(format!("{name}: its samples have no average"));
+            }
+            avg => avg.unwrap_or(0.0),
+        };
         let numbers = of.histogram.iter().flat_map(|(value, count)| [*value, *count]);
         let largest = numbers.chain([of.cycles, of.min, of.max]).max().unwrap_or(0);
-        if largest > NUMBER_MAX || !(0.0..=NUMBER_MAX as f64).contains(&of.avg) {
+        if largest > NUMBER_MAX || !(0.0..=NUMBER_MAX as f64).contains(&avg) {
             return refused(format!("{name}: a number is too large, or below zero"));
         }
         let buckets = Histogram::new(of.histogram.iter().map(|(value, count)| (*value, *count)));
@@ -141,8 +147,7 @@ pub fn json(text: &str) -> Result<HistogramFile, HistogramFileError> {
         };
         // Without `-h` there are no buckets, and nothing is known but the ends.
         let histogram = checked(&name, buckets, overflow, bucket_last, [of.min, of.max])?;
-        let (number, avg) = (*number, of.avg);
-        Ok(Series { context: Context::Wakeup, number, histogram, min: of.min, avg })
+        Ok(Series { context: Context::Wakeup, number: *number, histogram, min: of.min, avg })
     });
     let series = series.collect::<Result<_, _>>()?;
     let unit = if output.resolution_in_ns == 0 { "us" } else { "ns" };
