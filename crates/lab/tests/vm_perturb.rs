@@ -210,6 +210,7 @@ mod arm64 {
         hackbench: |cpus| arm64(cpus, HACKBENCH), MOST;
         brief_hackbench: |cpus| arm64(cpus, BRIEF_HACKBENCH), &twenty();
         brief_mixed: |cpus| arm64(cpus, BRIEF_MIXED), &twenty();
+        brief_mixed_at_once: |cpus| arm64(cpus, BRIEF_MIXED), &[AT_ONCE, OTHERWISE];
         brief_build: |cpus| arm64(cpus, BRIEF_BUILD), &twenty();
         brief_hackbench_where_nothing_traps: |cpus| arm64(cpus, BRIEF_HACKBENCH).replace("server-arm64", "equal.toml"),
             &[ONE_BY_ONE, SMALL_TRACED];
